@@ -1,0 +1,35 @@
+"""The errors a user can meet: one line each, what is wrong and what to do, never a data value."""
+
+from __future__ import annotations
+
+
+class HushError(Exception):
+    """Something the user can mend; the command line prints its one line and exits with 2."""
+
+
+class SchemaError(HushError):
+    """The schema does not describe a table."""
+
+
+class DataError(HushError):
+    """The table cannot be read, or does not have the schema's columns."""
+
+
+class OptionError(HushError):
+    """An option, ε or mechanism setting is not one we know or allow."""
+
+
+class BudgetError(HushError):
+    """The privacy budget does not allow this."""
+
+
+class LedgerError(HushError):
+    """The ledger file is not what it should be."""
+
+
+class ReleaseError(HushError):
+    """The release folder is damaged, hostile, or of a newer format."""
+
+
+class QueryError(HushError):
+    """The question cannot be answered from this release."""

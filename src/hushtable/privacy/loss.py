@@ -1,0 +1,129 @@
+"""Privacy loss as exact numbers: ε as a Fraction, the neighbour relation, the sampler's η.
+
+The guarantee of a release, in words: ε-differential privacy under the stated neighbour relation and
+privacy unit, plus δ ≤ (1 + e^ε)·η for the finite precision of the samplers, where η bounds the
+total-variation distance between all the noise that was drawn and the ideal law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Literal, get_args
+
+from hushtable.errors import OptionError
+
+Neighbours = Literal["add-remove", "replace-one"]
+NEIGHBOURS: tuple[Neighbours, ...] = get_args(Neighbours)
+
+# Every release promises that all its draws together are this close to the ideal law.
+ETA_LIMIT = Fraction(1, 2**60)
+
+# More digits than this is no budget but a way to make exact arithmetic slow.
+_DIGITS = 40
+
+EpsilonLike = str | int | float | Decimal | Fraction
+
+
+def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
+    """Read ε from its decimal text, exactly; a float counts as what it prints.
+
+    >>> parse_epsilon("0.1") + parse_epsilon(0.2) == parse_epsilon("0.3")
+    True
+    """
+    if isinstance(value, Fraction):
+        epsilon = value
+    elif isinstance(value, bool):
+        raise OptionError(f"{what} must be a positive decimal number such as 0.5")
+    else:
+        epsilon = _parse_decimal(repr(value) if isinstance(value, float) else str(value), what)
+    if epsilon <= 0:
+        raise OptionError(f"{what} must be above zero")
+    return epsilon
+
+
+def _parse_decimal(text: str, what: str) -> Fraction:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        raise OptionError(f"{what} must be a positive decimal number such as 0.5") from None
+    if not number.is_finite():
+        raise OptionError(f"{what} must be finite")
+    _, digits, exponent = number.as_tuple()
+    if len(digits) > _DIGITS or abs(int(exponent)) > _DIGITS:
+        raise OptionError(f"{what} must have at most {_DIGITS} digits")
+    return Fraction(number)
+
+
+def format_epsilon(epsilon: Fraction) -> str:
+    """Write ε as decimal text where that is exact, else as a ratio.
+
+    >>> format_epsilon(Fraction(3, 10)), format_epsilon(Fraction(2)), format_epsilon(Fraction(1, 3))
+    ('0.3', '2', '1/3')
+    """
+    rest, twos, fives = epsilon.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return f"{epsilon.numerator}/{epsilon.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(epsilon.numerator) * 10**places // epsilon.denominator).rjust(places + 1, "0")
+    sign = "-" if epsilon < 0 else ""
+    return sign + (digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}")
+
+
+def parse_stored_epsilon(text: str) -> Fraction:
+    """Read back what `format_epsilon` wrote: a decimal or a ratio."""
+    numerator, slash, denominator = text.partition("/")
+    if slash and numerator.isdecimal() and denominator.isdecimal() and int(denominator) > 0:
+        return parse_epsilon(Fraction(int(numerator), int(denominator)))
+    return parse_epsilon(text)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """How much of the table one privacy unit can change: the relation and the rows a person has."""
+
+    neighbours: Neighbours
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.neighbours not in NEIGHBOURS:
+            raise OptionError("neighbours must be 'add-remove' or 'replace-one'")
+        if self.max_rows < 1:
+            raise OptionError("max_rows must be at least 1")
+
+    def sensitivity(self, *, entering: int, moving: int) -> int:
+        """Turn what one row can change into what one person can change.
+
+        `entering` bounds the change when a row appears or disappears, `moving` when a row changes
+        into another. Under replace-one a person's rows pair up with the newcomer's; rows left over
+        on either side (fewer rows, or rows that the schema drops) enter or leave, so each of the
+        at most max_rows pairs costs the larger of the two.
+        """
+        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
+        return per_row * self.max_rows
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A privacy loss: ε, and the distance η of the samplers from the ideal law."""
+
+    epsilon: Fraction
+    eta: Fraction = Fraction(0)
+
+    def __add__(self, other: Loss) -> Loss:
+        return Loss(self.epsilon + other.epsilon, self.eta + other.eta)
+
+    @property
+    def delta(self) -> float:
+        """An upper bound of (1 + e^ε)·η."""
+        try:
+            exact = (1 + math.exp(float(self.epsilon))) * float(self.eta)
+        except OverflowError:
+            return 1.0
+        return min(1.0, math.nextafter(exact * (1 + 2**-40), math.inf)) if self.eta else 0.0
