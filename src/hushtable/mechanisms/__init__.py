@@ -1,0 +1,22 @@
+"""Mechanisms: recipes of questions to the curator, one paper to a file."""
+
+from hushtable.errors import OptionError
+from hushtable.mechanisms.basic import Basic
+from hushtable.mechanisms.mechanism import Mechanism
+
+MECHANISMS: dict[str, Mechanism] = {mechanism.name: mechanism for mechanism in (Basic(),)}
+
+AUTO = "auto"
+
+
+def find_mechanism(name: str) -> Mechanism:
+    """The mechanism of that name; `auto` is the best of those we have for any table: `basic`."""
+    if name == AUTO:
+        return MECHANISMS["basic"]
+    if name not in MECHANISMS:
+        known = ", ".join([*MECHANISMS, AUTO])
+        raise OptionError(f"there is no mechanism {name!r}; there are {known}")
+    return MECHANISMS[name]
+
+
+__all__ = ["AUTO", "MECHANISMS", "Mechanism", "find_mechanism"]

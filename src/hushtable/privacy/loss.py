@@ -21,8 +21,10 @@ NEIGHBOURS: tuple[Neighbours, ...] = get_args(Neighbours)
 # Every release promises that all its draws together are this close to the ideal law.
 ETA_LIMIT = Fraction(1, 2**60)
 
-# More digits than this is no budget but a way to make exact arithmetic slow.
+# More digits than this is no budget but a way to make exact arithmetic slow. Ratios get more room:
+# they come from dividing a budget between many calls.
 _DIGITS = 40
+_RATIO_DIGITS = 200
 
 EpsilonLike = str | int | float | Decimal | Fraction
 
@@ -33,20 +35,29 @@ def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
     >>> parse_epsilon("0.1") + parse_epsilon(0.2) == parse_epsilon("0.3")
     True
     """
-    if isinstance(value, Fraction):
-        epsilon = value
-    elif isinstance(value, bool):
+    if isinstance(value, bool):
         raise OptionError(f"{what} must be a positive decimal number such as 0.5")
+    if isinstance(value, int | Fraction):
+        epsilon = _checked_ratio(Fraction(value), what)
     else:
-        epsilon = _parse_decimal(repr(value) if isinstance(value, float) else str(value), what)
+        # float.__repr__, because subclasses (NumPy's) print their type's name as well.
+        text = float.__repr__(value) if isinstance(value, float) else str(value)
+        epsilon = _parse_decimal(text, what)
     if epsilon <= 0:
         raise OptionError(f"{what} must be above zero")
     return epsilon
 
 
+def _checked_ratio(ratio: Fraction, what: str) -> Fraction:
+    if max(abs(ratio.numerator), ratio.denominator) >= 10**_RATIO_DIGITS:
+        raise OptionError(f"{what} must have at most {_RATIO_DIGITS} digits above and below")
+    return ratio
+
+
 def _parse_decimal(text: str, what: str) -> Fraction:
     try:
-        number = Decimal(text.strip())
+        # Decimal also reads 1_0 and the digits of every script; a budget should not need them.
+        number = Decimal(text.strip() if text.isascii() and "_" not in text else "junk")
     except InvalidOperation:
         raise OptionError(f"{what} must be a positive decimal number such as 0.5") from None
     if not number.is_finite():
@@ -58,7 +69,7 @@ def _parse_decimal(text: str, what: str) -> Fraction:
 
 
 def format_epsilon(epsilon: Fraction) -> str:
-    """Write ε as decimal text where that is exact, else as a ratio.
+    """Write ε as decimal text where that is exact and readable, else as a ratio.
 
     >>> format_epsilon(Fraction(3, 10)), format_epsilon(Fraction(2)), format_epsilon(Fraction(1, 3))
     ('0.3', '2', '1/3')
@@ -68,10 +79,11 @@ def format_epsilon(epsilon: Fraction) -> str:
         rest, twos = rest // 2, twos + 1
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        return f"{epsilon.numerator}/{epsilon.denominator}"
     places = max(twos, fives)
-    digits = str(abs(epsilon.numerator) * 10**places // epsilon.denominator).rjust(places + 1, "0")
+    scaled = abs(epsilon.numerator) * 10**places // epsilon.denominator
+    if rest != 1 or places > _DIGITS or scaled >= 10**_DIGITS:
+        return f"{epsilon.numerator}/{epsilon.denominator}"
+    digits = str(scaled).rjust(places + 1, "0")
     sign = "-" if epsilon < 0 else ""
     return sign + (digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}")
 
@@ -79,7 +91,9 @@ def format_epsilon(epsilon: Fraction) -> str:
 def parse_stored_epsilon(text: str) -> Fraction:
     """Read back what `format_epsilon` wrote: a decimal or a ratio."""
     numerator, slash, denominator = text.partition("/")
-    if slash and numerator.isdecimal() and denominator.isdecimal() and int(denominator) > 0:
+    short = len(text) <= 2 * _RATIO_DIGITS + 1
+    ratio = short and slash and numerator.isdecimal() and denominator.isdecimal()
+    if ratio and int(denominator) > 0:
         return parse_epsilon(Fraction(int(numerator), int(denominator)))
     return parse_epsilon(text)
 
@@ -122,8 +136,12 @@ class Loss:
     @property
     def delta(self) -> float:
         """An upper bound of (1 + e^ε)·η."""
+        if not self.eta:
+            return 0.0
         try:
-            exact = (1 + math.exp(float(self.epsilon))) * float(self.eta)
+            growth = Fraction(math.exp(float(self.epsilon)))
         except OverflowError:
             return 1.0
-        return min(1.0, math.nextafter(exact * (1 + 2**-40), math.inf)) if self.eta else 0.0
+        # exp and its rounded argument are off by less than 2⁻⁴⁰, relatively.
+        bound = (1 + growth) * self.eta * (1 + Fraction(1, 2**40))
+        return math.nextafter(float(bound), math.inf) if bound < 1 else 1.0

@@ -1,0 +1,27 @@
+"""The public description of a table: attributes, hierarchies, privacy unit and budget."""
+
+from hushtable.schema.attribute import (
+    Attribute,
+    Edges,
+    IntegerRange,
+    Labels,
+    Values,
+    nominal,
+    ordinal,
+)
+from hushtable.schema.hierarchy import Hierarchy, Node
+from hushtable.schema.schema import Schema, Unit
+
+__all__ = [
+    "Attribute",
+    "Edges",
+    "Hierarchy",
+    "IntegerRange",
+    "Labels",
+    "Node",
+    "Schema",
+    "Unit",
+    "Values",
+    "nominal",
+    "ordinal",
+]

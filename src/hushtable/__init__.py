@@ -1,0 +1,44 @@
+"""hushtable publishes tables under differential privacy.
+
+    release = hushtable.publish("census.parquet", schema, epsilon="1", out="census.release")
+    release = hushtable.open("census.release")
+    release.count("age BETWEEN 20 AND 29")
+
+Names are loaded when first used, so that opening a release never imports what made it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Schema": "hushtable.schema",
+    "publish": "hushtable.publishing",
+    "curate": "hushtable.publishing",
+    "open": "hushtable.release",
+    "Release": "hushtable.release",
+    "Answer": "hushtable.query.answer",
+    "HushError": "hushtable.errors",
+}
+
+if TYPE_CHECKING:
+    from hushtable.errors import HushError
+    from hushtable.publishing import curate, publish
+    from hushtable.query.answer import Answer
+    from hushtable.release import Release, open
+    from hushtable.schema import Schema
+
+__all__ = ["Answer", "HushError", "Release", "Schema", "curate", "open", "publish"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hushtable' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,40 @@
+"""Contribution bounding: of each person's rows, at most max_rows count.
+
+Which rows are kept is a function of that person's rows alone (and of a secret salt drawn for this
+run), so a newcomer never displaces anybody else's. Rows without an id belong to nobody and are
+dropped: pooled as one person, they would displace each other.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from hushtable.schema import Schema
+
+
+def bound_contributions(table: Any, schema: Schema) -> Any:
+    """Drop rows that the schema drops, then all but max_rows rows of every person.
+
+    Rows of one person with the same codes are interchangeable, so it does not matter which of
+    them the engine numbers first; the hash of (salt, person, codes, number) orders the rest.
+    """
+    import ibis
+
+    codes = [f"k{i}" for i in range(len(schema.attributes))]
+    rows = table.filter([table[code].notnull() for code in codes])
+    if schema.unit is None:
+        return rows.select(*codes)
+    person = rows[f"c{len(codes)}"].cast("string")
+    rows = rows.mutate(person=person)
+    rows = rows.filter(rows.person.notnull() & (rows.person != "")).select("person", *codes)
+    rows = rows.mutate(twin=ibis.row_number().over(ibis.window(group_by=["person", *codes])))
+    salt = ibis.literal(secrets.token_hex(16))
+    parts = [salt, rows.person, *(rows[name].cast("string") for name in (*codes, "twin"))]
+    rows = rows.mutate(draw=ibis.literal("|").join(parts).hash())
+    rows = rows.mutate(
+        rank=ibis.row_number().over(
+            ibis.window(group_by="person", order_by=[rows.draw, *(rows[code] for code in codes)])
+        )
+    )
+    return rows.filter(rows["rank"] < schema.unit.max_rows).select(*codes)

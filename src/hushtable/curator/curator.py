@@ -1,0 +1,154 @@
+"""The curator: the only thing that holds true data, and the only thing that answers about it.
+
+Every question names its ε. The curator checks the question, charges ε, draws noise scaled to what
+one person can change, and answers; a question that cannot be paid is refused with nothing drawn.
+What is done with the answers is post-processing and cannot weaken the guarantee.
+"""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hushtable.curator import partition as partitions
+from hushtable.curator import scores
+from hushtable.curator.holding import Holding, dense_counts, part_counts, split_data
+from hushtable.curator.measurement import Measurement, Selection
+from hushtable.curator.partition import Partition, Whole
+from hushtable.curator.scores import Score
+from hushtable.errors import BudgetError, OptionError
+from hushtable.privacy.account import Account
+from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Exposure, parse_epsilon
+from hushtable.transforms import TRUSTED as TRUSTED_TRANSFORMS
+from hushtable.transforms import Product
+
+if TYPE_CHECKING:
+    from hushtable.noise.bulk import Noise
+
+
+class Tally:
+    """How far all the draws so far may be, together, from the ideal law."""
+
+    def __init__(self) -> None:
+        self.eta = Fraction(0)
+        self._lock = threading.Lock()
+
+    def add(self, eta: Fraction) -> None:
+        with self._lock:
+            self.eta += eta
+        if self.eta > ETA_LIMIT:
+            raise BudgetError("so many draws that the samplers' precision no longer suffices")
+
+
+class Curator:
+    """Holds true data; answers questions about it with noise, each for its ε."""
+
+    def __init__(
+        self,
+        data: Holding,
+        *,
+        exposure: Exposure,
+        account: Account,
+        noise: Noise,
+        tally: Tally | None = None,
+    ) -> None:
+        self.__data = data
+        self._exposure = exposure
+        self._account = account
+        self._noise = noise
+        self._tally = tally or Tally()
+
+    def __repr__(self) -> str:
+        return f"<Curator of a domain of shape {self.shape}, ε left: {float(self.left):g}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The domain: how many codes each attribute has."""
+        return self.__data.shape
+
+    @property
+    def left(self) -> Fraction:
+        """The largest ε that would still be accepted."""
+        return self._account.left
+
+    @property
+    def spent(self) -> Fraction:
+        """The ε charged so far."""
+        return self._account.spent
+
+    @property
+    def eta(self) -> Fraction:
+        """The total-variation distance of all draws so far from the ideal law, at the most."""
+        return self._tally.eta
+
+    def noisy_counts(self, partition: Partition, *, epsilon: EpsilonLike) -> Measurement:
+        """The count of every part, empty ones included; a row changes one of them by one."""
+        self._check_partition(partition)
+        amount, scale = self._price(epsilon, entering=1, moving=2)
+        self._account.charge(amount)
+        values = part_counts(self.__data, partition)
+        self._tally.add(self._noise.add_laplace(values, scale))
+        return Measurement(values, scale, amount, {"parts": partition.parts})
+
+    def noisy_total(self, *, epsilon: EpsilonLike) -> Measurement:
+        """The number of rows that count, as a measurement of one value."""
+        return self.noisy_counts(Whole(self.shape), epsilon=epsilon)
+
+    def noisy_coefficients(self, transform: Product, *, epsilon: EpsilonLike) -> Measurement:
+        """Every coefficient of a product of transforms of the dense matrix of counts."""
+        if type(transform) is not Product or any(
+            type(axis) not in TRUSTED_TRANSFORMS for axis in transform.axes
+        ):
+            raise OptionError("the curator only knows the transforms of hushtable.transforms")
+        self._check_shape(transform.shape)
+        amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
+        self._account.charge(amount)
+        values = transform.forward(dense_counts(self.__data))
+        self._tally.add(self._noise.add_laplace(values, scale))
+        return Measurement(values, scale, amount, {"transform": transform.to_dict()})
+
+    def select(self, score: Score, *, epsilon: EpsilonLike) -> Selection:
+        """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
+        if type(score) not in scores.TRUSTED:
+            raise OptionError("the curator only knows the scores of hushtable.curator.scores")
+        self._check_partition(score.partition)
+        amount, doubled = self._price(epsilon, entering=2 * score.entering, moving=2 * score.moving)
+        self._account.charge(amount)
+        values = score.scores(part_counts(self.__data, score.partition))
+        choice, eta = self._noise.choose([value / doubled for value in values])
+        self._tally.add(eta)
+        return Selection(choice, amount, score.to_dict())
+
+    def split(self, partition: Partition) -> tuple[Curator, ...]:
+        """One curator per part. Together they cost the most expensive of them under add-remove,
+        and the two most expensive under replace-one, where a person can move between parts."""
+        self._check_partition(partition)
+        accounts = self._account.split(partition.parts, self._exposure.neighbours)
+        parts = split_data(self.__data, partition)
+        return tuple(
+            Curator(
+                part,
+                exposure=self._exposure,
+                account=account,
+                noise=self._noise,
+                tally=self._tally,
+            )
+            for part, account in zip(parts, accounts, strict=True)
+        )
+
+    def _price(
+        self, epsilon: EpsilonLike, *, entering: int, moving: int
+    ) -> tuple[Fraction, Fraction]:
+        """ε as an exact number, and the scale that makes one person's change cost that much."""
+        amount = parse_epsilon(epsilon)
+        return amount, self._exposure.sensitivity(entering=entering, moving=moving) / amount
+
+    def _check_partition(self, partition: Partition) -> None:
+        if type(partition) not in partitions.TRUSTED:
+            raise OptionError("a partition is a Regions, a Grid or a Whole of hushtable.curator")
+        self._check_shape(partition.shape)
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if shape != self.shape:
+            raise OptionError(f"made for a domain of shape {shape}; this one is {self.shape}")

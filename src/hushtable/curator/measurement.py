@@ -1,0 +1,29 @@
+"""What the curator answers: noisy integers, and how they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Integers with discrete Laplace noise of one scale: P[noise = x] ∝ exp(−|x| / scale)."""
+
+    values: NDArray[np.int64]
+    scale: Fraction
+    epsilon: Fraction
+    what: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The candidate that the exponential mechanism chose."""
+
+    choice: int
+    epsilon: Fraction
+    what: dict[str, Any]

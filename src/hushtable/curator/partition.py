@@ -1,0 +1,101 @@
+"""Partitions: disjoint parts of the domain, chosen by the schema or by what is already public.
+
+A partition is a function from cells to parts, so that a row is in one part at the most: one row's
+arrival changes one part's count by one, whatever the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushtable.errors import OptionError
+
+Codes = tuple[NDArray[Any], ...]
+
+
+class Partition(Protocol):
+    """Disjoint parts of a domain; cells outside all of them are in part −1."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The domain it divides."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+
+    def part_of(self, codes: Codes) -> NDArray[np.int64]:
+        """The part of each cell, given as one array of codes per attribute."""
+
+
+class Regions:
+    """Parts given cell by cell: an array over the whole domain of part numbers, −1 for none."""
+
+    def __init__(self, labels: ArrayLike, parts: int | None = None) -> None:
+        self._labels = _part_numbers(labels)
+        self.shape = self._labels.shape
+        self.parts = _number_of_parts([self._labels], parts)
+
+    def part_of(self, codes: Codes) -> NDArray[np.int64]:
+        return self._labels[codes]
+
+
+class Grid:
+    """Parts given attribute by attribute: combinations of groups of codes.
+
+    `groups[i][code]` is the group of a code of attribute i, or −1 to leave its cells out. Groups
+    that run from 0 to g−1 along each axis make Π g parts, the last attribute's fastest.
+    """
+
+    def __init__(self, groups: Sequence[ArrayLike]) -> None:
+        self._groups = [_part_numbers(group) for group in groups]
+        self._sizes = [_number_of_parts([group], None) for group in self._groups]
+        self.shape = tuple(len(group) for group in self._groups)
+        self.parts = int(np.prod(self._sizes, dtype=object))
+
+    def part_of(self, codes: Codes) -> NDArray[np.int64]:
+        part = np.zeros(len(codes[0]), np.int64)
+        outside = np.zeros(len(codes[0]), bool)
+        for group, size, code in zip(self._groups, self._sizes, codes, strict=True):
+            along = group[code]
+            part = part * size + along
+            outside |= along < 0
+        part[outside] = -1
+        return part
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The partition with a single part: everything."""
+
+    shape: tuple[int, ...]
+    parts = 1
+
+    def part_of(self, codes: Codes) -> NDArray[np.int64]:
+        return np.zeros(len(codes[0]), np.int64)
+
+
+# The partitions that are functions of a cell by construction.
+TRUSTED: tuple[type, ...] = (Regions, Grid, Whole)
+
+
+def _part_numbers(labels: ArrayLike) -> NDArray[np.int64]:
+    # A copy of our own: a partition that changes between two calls would not be a function.
+    numbers = np.array(labels)
+    if numbers.dtype.kind not in "iu":
+        raise OptionError("a partition is given by whole numbers")
+    return numbers.astype(np.int64)
+
+
+def _number_of_parts(labels: Sequence[NDArray[np.int64]], parts: int | None) -> int:
+    top = max((int(group.max(initial=-1)) for group in labels), default=-1) + 1
+    if min((int(group.min(initial=0)) for group in labels), default=0) < -1 or top < 1:
+        raise OptionError("part numbers run from 0, with −1 for cells in no part")
+    if parts is not None and parts < top:
+        raise OptionError(f"the partition has part {top - 1}, beyond the {parts} declared")
+    return top if parts is None else parts

@@ -1,0 +1,62 @@
+"""What every mechanism is: questions to the curator, and what to store of its answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal, Protocol
+
+from hushtable.curator import Curator
+from hushtable.errors import OptionError
+from hushtable.release.store import Content
+from hushtable.schema import Schema
+
+Settings = Mapping[str, str]
+
+
+class Mechanism(Protocol):
+    """A way to turn a table into a release. It sees what the curator answers, never the table."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+
+    @property
+    def needs(self) -> Literal["counts", "columns"]:
+        """Whether the curator must hold counts of cells or coded columns."""
+
+    def check(self, schema: Schema, settings: Settings) -> None:
+        """Refuse what cannot work, by the schema alone, before anything is read or spent."""
+
+    def measure(
+        self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
+    ) -> Content:
+        """Ask the curator; post-process its answers into what is stored."""
+
+
+def check_settings(name: str, settings: Settings, known: tuple[str, ...]) -> None:
+    """Refuse settings that a mechanism does not have."""
+    for key in settings:
+        if key not in known:
+            listed = f"it has {', '.join(known)}" if known else "it has none"
+            raise OptionError(f"{name} has no setting {key!r}; {listed}")
+
+
+def check_dense(name: str, schema: Schema) -> None:
+    """Refuse a domain whose dense matrix of 64-bit counts would not fit the memory."""
+    needed, available = 8 * schema.cells, _available_memory()
+    if needed > available * 3 // 4:
+        raise OptionError(
+            f"{name} lays out all {schema.cells:,} cells and needs {needed / 2**30:,.1f} GiB of"
+            f" memory; {available / 2**30:,.1f} GiB are free: use coarser bins or fewer attributes"
+        )
+
+
+def _available_memory() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))

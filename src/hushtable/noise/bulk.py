@@ -1,0 +1,235 @@
+"""Exact noise at the speed of memory: the fast twin of `exact`, by table look-up.
+
+A block of random 16-bit prefixes is looked up and added straight into the values. The few draws
+that their prefixes leave open are listed on the way, and a second pass settles them with 112 more
+bits for each look-up. `tables` argues how close that is to the ideal law; scales that the tables
+do not serve are drawn by `exact`.
+
+No draw is beyond 2^47 at the tables' scales, nor (but for a chance of e^-128) beyond 2^62 at the
+largest scale allowed, so noise on values within 2^62 does not overflow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import repeat
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.noise import exact
+from hushtable.noise.entropy import Entropy, SystemEntropy
+from hushtable.noise.tables import Tables, geometric_tables, in_range, laplace_tables
+
+# Draws for which the bits, and the values they go to, stay in a core's cache.
+_BLOCK = 1 << 17
+_TILE = 1 << 11
+# Draws that are worth a thread and a source of their own.
+_CHUNK = 1 << 20
+_LARGEST_SCALE = 1 << 55
+_TWICE_255 = 2 * 255
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Noise(Protocol):
+    """What draws the randomness of a release and says how far it is from the ideal law."""
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody can know the draws."""
+
+    def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
+        """Add discrete Laplace noise in place; return η of all these draws together."""
+
+    def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
+        """Return an index with probability ∝ exp(exponents[index]), and η."""
+
+
+class EntropyNoise:
+    """Noise drawn from a source of random bits, by default the operating system's."""
+
+    def __init__(self, entropy: Entropy | None = None) -> None:
+        self._entropy: Entropy = SystemEntropy() if entropy is None else entropy
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody can know the draws."""
+        return self._entropy.private
+
+    def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
+        """Add discrete Laplace noise in place; return η of all these draws together."""
+        add_laplace(values, scale, self._entropy)
+        return values.size * laplace_eta(scale)
+
+    def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
+        """Return an index with probability ∝ exp(exponents[index]), and η: 0, it is exact."""
+        return exact.choose_exponential(exponents, self._entropy), Fraction(0)
+
+
+def laplace_eta(scale: Fraction) -> Fraction:
+    """Bound the total-variation distance between one Laplace draw and the ideal law."""
+    return laplace_tables(scale).eta if in_range(scale) else Fraction(0)
+
+
+def geometric_eta(scale: Fraction) -> Fraction:
+    """Bound the total-variation distance between one geometric draw and the ideal law."""
+    return geometric_tables(scale).eta if in_range(scale) else Fraction(0)
+
+
+def sample_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    """Draw `size` integers x with probability proportional to exp(−|x|/scale)."""
+    values = np.zeros(size, dtype=np.int64)
+    add_laplace(values, scale, entropy)
+    return values
+
+
+def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    """Draw `size` integers g ≥ 0 with probability proportional to exp(−g/scale)."""
+    values = np.zeros(size, dtype=np.int64)
+    if in_range(scale):
+        _add(values, geometric_tables(scale), entropy)
+    else:
+        _check_scale(scale)
+        for i in range(size):
+            values[i] = exact.geometric(scale, entropy)
+    return values
+
+
+def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) -> None:
+    """Add discrete Laplace noise in place to a C-contiguous int64 array of any shape."""
+    if values.dtype != np.int64 or not values.flags.carray:
+        raise ValueError("noise is added to writable C-contiguous int64 arrays")
+    flat = values.reshape(-1)
+    if in_range(scale):
+        _add(flat, laplace_tables(scale), entropy)
+    else:
+        _check_scale(scale)
+        for i in range(len(flat)):
+            flat[i] = int(flat[i]) + exact.discrete_laplace(scale, entropy)
+
+
+def _check_scale(scale: Fraction) -> None:
+    if scale > _LARGEST_SCALE:
+        raise OptionError("ε is so small that the noise would not fit into 64 bits: raise it")
+
+
+def _add(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+    """Add draws in place; above one chunk, on every core and with a source for each chunk.
+
+    Sources are spawned in the order of the chunks, so the draws do not depend on the threads. The
+    pool lives no longer than the call: threads do not survive a fork.
+    """
+    if len(values) <= _CHUNK:
+        _add_chunk(values, tables, entropy)
+        return
+    chunks = [values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK)]
+    sources = [entropy.spawn() for _ in chunks]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(_add_chunk, chunks, repeat(tables), sources))
+
+
+def _add_chunk(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+    """Add draws in place, block by block."""
+    parts, longest = len(tables.entries), min(len(values), _BLOCK)
+    bits = np.empty(parts * longest, dtype=np.uint16)
+    open_draws = np.empty(longest, dtype=np.int64)
+    for start in range(0, len(values), _BLOCK):
+        block = values[start : start + _BLOCK]
+        prefixes = bits[: parts * len(block)].reshape(parts, len(block))
+        entropy.fill(prefixes)
+        count = _add_decided(block, prefixes, tables.entries, open_draws)
+        if count:
+            more = np.empty((count, parts, 2), dtype=np.uint64)
+            entropy.fill(more)
+            _add_open(block, prefixes, open_draws, more, tables)
+
+
+def _compiled(function: _Function) -> _Function:
+    # Not `parallel`: it compiles slowly, and its threads would kill a forked child.
+    return cast(_Function, njit(cache=True, nogil=True)(function))
+
+
+@_compiled
+def _add_decided(
+    values: NDArray[np.int64],
+    prefixes: NDArray[np.uint16],
+    entries: NDArray[np.int16],
+    open_draws: NDArray[np.int64],
+) -> int:
+    """Add the draws that their prefixes decide; list the others and return how many they are.
+
+    `draws` holds 2·draw, plus one for those still open, as the tables' entries do. A digit joins a
+    negative draw complemented, since that is −1 − G. Each loop does one thing to a cache-sized
+    tile, so that the compiler can make vector instructions of all but the look-up itself.
+    """
+    found = np.empty(_TILE, dtype=np.int16)
+    draws = np.empty(_TILE, dtype=np.int64)
+    count = 0
+    for start in range(0, len(values), _TILE):
+        tile = values[start : start + _TILE]
+        size = len(tile)
+        _look_up(entries[0], prefixes[0, start : start + size], found)
+        for i in range(size):
+            draws[i] = found[i]
+        for part in range(1, len(entries)):
+            _look_up(entries[part], prefixes[part, start : start + size], found)
+            for i in range(size):
+                digit = found[i] ^ ((draws[i] >> 63) & _TWICE_255)
+                draws[i] = ((draws[i] & -2) << 8) | digit | (draws[i] & 1)
+        for i in range(size):
+            tile[i] += (draws[i] >> 1) & ((draws[i] & 1) - 1)
+        for i in range(size):
+            if draws[i] & 1:
+                open_draws[count] = start + i
+                count += 1
+    return count
+
+
+@_compiled
+def _look_up(
+    entries: NDArray[np.int16], prefixes: NDArray[np.uint16], found: NDArray[np.int16]
+) -> None:
+    for i in range(len(prefixes)):
+        found[i] = entries[prefixes[i]]
+
+
+@_compiled
+def _add_open(
+    values: NDArray[np.int64],
+    prefixes: NDArray[np.uint16],
+    open_draws: NDArray[np.int64],
+    more: NDArray[np.uint64],
+    tables: Tables,
+) -> None:
+    """Add the listed draws, each look-up refined with the first 112 of 128 more bits."""
+    entries, thresholds, bounds, origins = tables
+    for k in range(len(more)):
+        i = open_draws[k]
+        draw = 0
+        for part in range(len(entries)):
+            prefix, lower = prefixes[part, i], more[k, part, 1]
+            upper = (np.uint64(prefix) << np.uint64(48)) | (more[k, part, 0] >> np.uint64(16))
+            # Walk from the value nearest zero that the prefix allows to the one all bits name.
+            row = origins[part] + (entries[part, prefix] >> 1)
+            while row < bounds[part + 1] and _passed(thresholds, row, upper, lower):
+                row += 1
+            while row > bounds[part] and not _passed(thresholds, row - 1, upper, lower):
+                row -= 1
+            value = row - origins[part]
+            draw = value if part == 0 else (draw << 8) | (value ^ ((draw >> 63) & 255))
+        values[i] += draw
+
+
+@_compiled
+def _passed(thresholds: NDArray[np.uint64], row: int, upper: np.uint64, lower: np.uint64) -> bool:
+    """Tell whether a threshold is at most the uniform, whose 128 bits are (upper, lower)."""
+    if thresholds[row, 0] == upper:
+        return bool(thresholds[row, 1] <= lower)
+    return bool(thresholds[row, 0] < upper)

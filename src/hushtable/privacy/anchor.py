@@ -1,0 +1,152 @@
+"""A note outside the ledger of the newest entry seen, so that an older copy put back is noticed.
+
+There is one small JSON file per ledger, named by the ledger's identity, in the user's state folder
+(HUSHTABLE_STATE overrides it). It only ever moves forward. Where the folder cannot be used the
+ledger still works, and warns that older copies would not be noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushtable.errors import LedgerError
+
+_UNGUARDED = "the state folder cannot be used"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One place in a ledger's hash chain."""
+
+    sequence: int
+    hash: str
+
+
+def state_folder() -> Path:
+    """The folder for notes that outlive a run."""
+    chosen = os.environ.get("HUSHTABLE_STATE")
+    if chosen:
+        return Path(chosen).absolute()
+    import platformdirs  # here, because reading a release never needs it
+
+    folder = platformdirs.user_state_path("hushtable")
+    if not folder.is_absolute():  # without a home, "~" stays as it is and would mean a folder here
+        raise FileNotFoundError("there is no home folder")
+    return folder
+
+
+class Anchor:
+    """The note about one ledger; trouble with the folder goes to `warnings`."""
+
+    def __init__(self, ledger: str, path: Path, warnings: list[str]) -> None:
+        self._ledger = ledger
+        self._path = str(path)
+        self._warnings = warnings
+
+    def read(self) -> Mark | None:
+        """The newest entry seen so far, or None when there is no note that can be read."""
+        try:
+            file = state_folder() / f"{self._ledger}.json"
+            note = json.loads(file.read_bytes())
+            return Mark(int(note["sequence"]), str(note["hash"]))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn(error)
+            return None
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise LedgerError(
+                f"the note of the newest entry, {str(file)!r}, is damaged: remove it once you are"
+                " sure that this ledger is the newest copy"
+            ) from None
+
+    def advance(self, mark: Mark) -> None:
+        """Move the note forward, never back; to be called while it is locked."""
+        try:
+            seen = self.read()
+            if seen is None or seen.sequence < mark.sequence:
+                note = {"sequence": mark.sequence, "hash": mark.hash, "path": self._path}
+                _write_whole(state_folder() / f"{self._ledger}.json", json.dumps(note))
+        except OSError as error:
+            self._warn(error)
+
+    @contextlib.contextmanager
+    def locked(self, *, seconds: float) -> Iterator[None]:
+        """Hold the note alone, so that two copies of a ledger cannot be spent on at once."""
+        with contextlib.ExitStack() as held:
+            try:
+                folder = state_folder()
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                handle = os.open(folder / f"{self._ledger}.lock", flags, 0o600)
+                held.callback(os.close, handle)
+                _lock(handle, seconds)
+                held.callback(fcntl.flock, handle, fcntl.LOCK_UN)
+            except OSError as error:
+                self._warn(error)
+            yield
+
+    def warn_of_a_lost_ledger(self) -> None:
+        """Say so when a ledger at this very path was spent on before: a new one starts at zero."""
+        with contextlib.suppress(OSError):
+            for file in state_folder().glob("*.json"):
+                with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+                    if json.loads(file.read_bytes())["path"] == self._path:
+                        self._warnings.append(
+                            f"a ledger was kept at {self._path!r} before and is gone: this new one"
+                            " does not know what was spent then"
+                        )
+                        return
+
+    def _warn(self, error: OSError) -> None:
+        if not any(warning.startswith(_UNGUARDED) for warning in self._warnings):
+            self._warnings.append(
+                f"{_UNGUARDED} ({error.strerror or error}), so an older copy of the ledger put back"
+                " would not be noticed: set HUSHTABLE_STATE to a folder that can be written"
+            )
+
+
+def _lock(handle: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise LedgerError(
+                    "the ledger is busy: another process is spending on it; try again later"
+                ) from None
+            time.sleep(0.01)
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """Replace a file by one that is complete and durable, whenever the power goes."""
+    handle, name = tempfile.mkstemp(prefix=f"{file.stem}.", suffix=".tmp", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as new:
+            new.write(text)
+            new.flush()
+            os.fsync(new.fileno())
+        os.replace(name, file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    sync_folder(file.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,203 @@
+"""What a ledger's events mean: the hash chain that binds them, and every rule of spending.
+
+The same `apply` that replays old events judges a new one before it is written, so what can be
+written and what is accepted when read back cannot drift apart.
+
+    reserve ──► publishing ──► published        spend: published at once
+        └─────► void                            open, raise: the pins and the budget
+
+Spent is the sum of every ε that is not void. A reservation can be voided only before `publishing`,
+which is recorded before a release becomes visible: so what is spent is never less than the sum over
+all releases that exist.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from hushtable.errors import BudgetError, HushError, LedgerError
+from hushtable.privacy.anchor import Mark
+from hushtable.privacy.loss import NEIGHBOURS, Neighbours, format_epsilon, parse_stored_epsilon
+
+Status = Literal["reserved", "publishing", "published", "void"]
+Step = Literal["publishing", "published", "void"]
+
+_BEFORE: dict[str, Status] = {
+    "publishing": "reserved",
+    "published": "publishing",
+    "void": "reserved",
+}
+_START = "0" * 64
+
+# Sums of ratios with many different denominators would grow until they could not be printed.
+_TOTAL_LIMIT = 10**1000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One spending: what for, how much, and how far it got."""
+
+    id: str
+    time: str
+    mechanism: str
+    out: str
+    epsilon: Fraction
+    status: Status
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What a ledger pins, what was spent and what is left."""
+
+    dataset: str
+    budget: Fraction
+    spent: Fraction
+    neighbours: Neighbours
+    unit: str | None
+    entries: tuple[Entry, ...]
+
+    @property
+    def left(self) -> Fraction:
+        """What can still be spent."""
+        return self.budget - self.spent
+
+
+def canonical(event: Mapping[str, Any]) -> str:
+    """The one way to write an event down."""
+    return json.dumps(event, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def chained(previous: str, body: str) -> str:
+    """The hash of an event, which also fixes every event before it."""
+    return hashlib.sha256(f"{previous}\n{body}".encode("ascii")).hexdigest()
+
+
+class History:
+    """The events of a ledger, replayed."""
+
+    def __init__(self) -> None:
+        self.hashes: list[str] = []
+        self.pins: dict[str, Any] = {}
+        self.budgets: list[Fraction] = []
+        self.spent = Fraction(0)
+        self.entries: dict[str, Entry] = {}
+
+    @classmethod
+    def replay(cls, rows: Iterable[tuple[Any, Any, Any]]) -> History:
+        """Verify stored (sequence, body, hash) rows from the first to the last."""
+        history = cls()
+        for number, row in enumerate(rows, start=1):
+            try:
+                history._replay(row)
+            except (HushError, ValueError, TypeError, KeyError, RecursionError):
+                raise LedgerError(
+                    f"entry {number} was altered, or one before it is missing: nothing is spent"
+                    " from this ledger until an intact copy is put back"
+                ) from None
+        return history
+
+    def _replay(self, row: tuple[Any, Any, Any]) -> None:
+        sequence, body, stored = row
+        event = json.loads(body)
+        intact = sequence == event["sequence"] and canonical(event) == body
+        if not intact or self.append(event) != (body, stored):
+            raise ValueError
+
+    def append(self, event: dict[str, Any]) -> tuple[str, str]:
+        """Accept an event that the rules allow; its body and hash are what to store."""
+        if event["sequence"] != len(self.hashes) + 1:
+            raise ValueError("events are numbered from 1")
+        self._apply(event)
+        body = canonical(event)
+        self.hashes.append(chained(self.hashes[-1] if self.hashes else _START, body))
+        return body, self.hashes[-1]
+
+    def _apply(self, event: dict[str, Any]) -> None:
+        match event["kind"]:
+            case "open":
+                self._open(event)
+            case "raise":
+                self._raise(parse_stored_epsilon(event["budget"]))
+            case "reserve" | "spend":
+                self._reserve(event)
+            case "publishing" | "published" | "void":
+                self._advance(event["id"], event["kind"])
+            case _:
+                raise ValueError("unknown kind of event")
+
+    def _open(self, event: dict[str, Any]) -> None:
+        named = re.fullmatch("[0-9a-f]{32}", event["ledger"]) and event["neighbours"] in NEIGHBOURS
+        if self.hashes or not named:
+            raise ValueError("a ledger is opened once, with an identity and a relation")
+        self.pins = {name: event[name] for name in ("ledger", "dataset", "neighbours", "unit")}
+        self.budgets = [parse_stored_epsilon(event["budget"])]
+
+    def _raise(self, budget: Fraction) -> None:
+        if budget <= self.budgets[-1]:
+            now = format_epsilon(self.budgets[-1])
+            raise BudgetError(f"the budget is {now}; it can be raised above that, never lowered")
+        self.budgets.append(budget)
+
+    def _reserve(self, event: dict[str, Any]) -> None:
+        epsilon, left = parse_stored_epsilon(event["epsilon"]), self.budgets[-1] - self.spent
+        if epsilon > left:
+            asked, rest, budget = map(format_epsilon, (epsilon, left, self.budgets[-1]))
+            raise BudgetError(
+                f"epsilon {asked} does not fit: {rest} is left of the budget of {budget}"
+            )
+        if (self.spent + epsilon).denominator > _TOTAL_LIMIT:
+            raise BudgetError("epsilon is too long a ratio to be added up exactly; use a decimal")
+        if event["id"] in self.entries:
+            raise ValueError("an id is used once")
+        status: Status = "published" if event["kind"] == "spend" else "reserved"
+        self.entries[event["id"]] = Entry(
+            event["id"], event["time"], event["mechanism"], event["out"], epsilon, status
+        )
+        self.spent += epsilon
+
+    def _advance(self, id: str, step: Step) -> None:
+        entry = self.entries.get(id)
+        if entry is None:
+            raise LedgerError(f"the ledger has no reservation {id!r}")
+        if entry.status != _BEFORE[step]:
+            raise LedgerError(f"reservation {id} {_REASONS[entry.status]}")
+        self.entries[id] = dataclasses.replace(entry, status=step)
+        if step == "void":
+            self.spent -= entry.epsilon
+
+    @property
+    def head(self) -> Mark:
+        """The newest entry."""
+        return Mark(len(self.hashes), self.hashes[-1])
+
+    def has(self, mark: Mark) -> bool:
+        """Whether this very entry is in the chain."""
+        return 1 <= mark.sequence <= len(self.hashes) and (
+            self.hashes[mark.sequence - 1] == mark.hash
+        )
+
+    def state(self) -> LedgerState:
+        """What the events add up to."""
+        return LedgerState(
+            dataset=self.pins["dataset"],
+            budget=self.budgets[-1],
+            spent=self.spent,
+            neighbours=self.pins["neighbours"],
+            unit=self.pins["unit"],
+            entries=tuple(self.entries.values()),
+        )
+
+
+_REASONS: dict[Status, str] = {
+    "reserved": "was not announced: a release is announced before it is made visible",
+    "publishing": "was about to be published: its release may exist, so its epsilon stays spent",
+    "published": "was published: its release may exist, so its epsilon stays spent",
+    "void": "was voided: reserve again",
+}

@@ -1,0 +1,232 @@
+"""From a table to a release: validate, count, pay, draw, publish, in that order.
+
+Everything that can fail by what is public is checked first. ε is spent durably before any noise is
+drawn, and never given back by itself: a run that dies after paying has spent its ε.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushtable import __version__
+from hushtable.counting import code_table, count_table
+from hushtable.curator import Curator
+from hushtable.errors import HushError, OptionError
+from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
+from hushtable.privacy.account import Account
+from hushtable.privacy.ledger import Ledger, Reservation
+from hushtable.privacy.loss import (
+    ETA_LIMIT,
+    EpsilonLike,
+    Loss,
+    format_epsilon,
+    parse_epsilon,
+)
+from hushtable.release.release import Release
+from hushtable.release.store import FORMAT, Content, write_arrays, write_manifest
+from hushtable.schema import Schema
+from hushtable.scratch import held_folder, remove_abandoned, sync_folder
+
+if TYPE_CHECKING:
+    from hushtable.noise.entropy import Entropy
+
+Progress = Callable[[str], None]
+"""Told the name of each step as it begins: count, pay, draw, write, publish, record, done."""
+
+
+def publish(
+    data: Any,
+    schema: Schema | str | Path,
+    *,
+    epsilon: EpsilonLike,
+    out: str | Path,
+    mechanism: str = AUTO,
+    settings: Mapping[str, Any] | None = None,
+    ledger: str | Path | None = None,
+    progress: Progress | None = None,
+    entropy: Entropy | None = None,
+) -> Release:
+    """Publish a table: spend ε and write a release folder.
+
+    `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. The ledger
+    is by default the schema's file name with `.ledger` added. An `entropy` source other than the
+    system's is for tests and experiments: the release is then marked as not private.
+    """
+    step = progress or _ignore
+    schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
+    recipe = find_mechanism(mechanism)
+    chosen = {key: str(value) for key, value in (settings or {}).items()}
+    _check_schema(schema)
+    recipe.check(schema, chosen)
+    _check_target(target)
+    books = open_ledger(schema, ledger)
+    books.check(amount)
+    step("count")
+    holding = count_table(data, schema) if recipe.needs == "counts" else code_table(data, schema)
+    noise = _noise(entropy)
+    step("pay")
+    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
+    try:
+        step("draw")
+        curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
+        content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
+        manifest = _manifest(schema, recipe, content, reservation, mechanism, noise.private)
+        _write(target, manifest, content, books, reservation, step)
+    except (HushError, OSError, MemoryError) as problem:
+        raise _after_paying(problem, reservation) from None
+    step("done")
+    return Release(target)
+
+
+def curate(
+    data: Any,
+    schema: Schema | str | Path,
+    *,
+    epsilon: EpsilonLike,
+    purpose: str,
+    ledger: str | Path | None = None,
+    entropy: Entropy | None = None,
+) -> Curator:
+    """A curator to ask directly, with an allotment of ε that counts as spent from now on.
+
+    Its answers leave at once, so there is nothing to void; `purpose` says in the ledger what for.
+    """
+    schema, amount = _loaded(schema), parse_epsilon(epsilon)
+    _check_schema(schema)
+    books = open_ledger(schema, ledger)
+    books.check(amount)
+    holding = count_table(data, schema)
+    noise = _noise(entropy)
+    books.spend(amount, mechanism=f"curator: {purpose}")
+    return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
+
+
+def open_ledger(schema: Schema, ledger: str | Path | None = None) -> Ledger:
+    """The dataset's ledger, by default beside its schema; made at first use."""
+    if ledger is None:
+        if schema.source is None:
+            raise OptionError("this schema is not from a file: say where the ledger is (ledger=…)")
+        ledger = schema.source.with_name(schema.source.name + ".ledger")
+    return Ledger.open(
+        ledger,
+        dataset=schema.name,
+        budget=schema.budget,
+        neighbours=schema.neighbours,
+        unit=None if schema.unit is None else str(schema.unit),
+    )
+
+
+def _ignore(step: str) -> None:
+    pass
+
+
+def _loaded(schema: Schema | str | Path) -> Schema:
+    return schema if isinstance(schema, Schema) else Schema.load(schema)
+
+
+def _noise(entropy: Entropy | None) -> Any:
+    from hushtable.noise.bulk import EntropyNoise  # compiles kernels: only when they are needed
+
+    return EntropyNoise(entropy)
+
+
+def _check_schema(schema: Schema) -> None:
+    if not schema.reviewed:
+        raise OptionError(
+            "the schema is a draft made by looking at the data: review it, then set reviewed = true"
+        )
+
+
+def _check_target(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise OptionError(f"{target} is there already; releases are never overwritten")
+    if not target.parent.is_dir():
+        raise OptionError(f"there is no folder {target.parent}")
+    if not os.access(target.parent, os.W_OK):
+        raise OptionError(f"the folder {target.parent} cannot be written to")
+
+
+def _manifest(
+    schema: Schema,
+    recipe: Mechanism,
+    content: Content,
+    reservation: Reservation,
+    asked: str,
+    private: bool,
+) -> dict[str, Any]:
+    loss = Loss(reservation.epsilon, ETA_LIMIT)
+    return {
+        "hushtable": "release",
+        "format": FORMAT,
+        "software": __version__,
+        "created": datetime.now(UTC).date().isoformat(),
+        "private": private,
+        "mechanism": recipe.name,
+        "asked": asked,
+        "parameters": content.parameters,
+        "privacy": {
+            "epsilon": format_epsilon(loss.epsilon),
+            "delta": loss.delta,
+            "neighbours": schema.neighbours,
+            "unit": "one row" if schema.unit is None else str(schema.unit),
+            "guarantee": _guarantee(schema, loss.epsilon),
+        },
+        "reader": content.reader,
+        "noise": content.noise,
+        "schema": schema.to_dict(),
+        "reservation": reservation.id,
+        "ledger": reservation.anchor,
+    }
+
+
+def _guarantee(schema: Schema, epsilon: Fraction) -> str:
+    shown = format_epsilon(epsilon)
+    return (
+        f"{shown}-differential privacy under {schema.neighbours} neighbours, plus"
+        f" δ ≤ (1+e^{shown})·2^-60 for the finite precision of the sampler, AES-CTR taken as ideal"
+    )
+
+
+def _write(
+    target: Path,
+    manifest: dict[str, Any],
+    content: Content,
+    books: Ledger,
+    reservation: Reservation,
+    step: Progress,
+) -> None:
+    """Write beside the target, announce, rename into place, record: visible only when whole."""
+    step("write")
+    remove_abandoned(target.parent, f".{target.name}.*.partial")
+    partial = target.with_name(f".{target.name}.{reservation.id}.partial")
+    partial.mkdir(mode=0o700)
+    with held_folder(partial):
+        manifest["arrays"] = write_arrays(partial, content.arrays)
+        checksum = write_manifest(partial, manifest)
+        partial.chmod(0o755)
+        step("publish")
+        books.publishing(reservation.id)
+        partial.rename(target)
+        sync_folder(target.parent)
+    step("record")
+    books.published(reservation.id, checksum)
+
+
+def _after_paying(problem: Exception, reservation: Reservation) -> HushError:
+    kind = type(problem) if isinstance(problem, HushError) else OptionError
+    reason = str(problem) if isinstance(problem, HushError) else _reason(problem)
+    return kind(
+        f"{reason} (ε = {format_epsilon(reservation.epsilon)} was spent on reservation"
+        f" {reservation.id}; if no release came of it, `hush budget --void {reservation.id}`)"
+    )
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, MemoryError):
+        return "there was not enough memory"
+    return getattr(problem, "strerror", None) or "the release could not be written"

@@ -1,0 +1,144 @@
+"""Reading SQL text into sqlglot's trees, with every failure as one plain line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import Dialect, TokenType, exp
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
+
+from hushtable.errors import QueryError
+from hushtable.query.literal import sql_name
+
+if TYPE_CHECKING:
+    from sqlglot import Token
+
+    from hushtable.schema import Schema
+
+MAX_LENGTH = 5_000_000
+MAX_NESTING = 30
+"""Parentheses within parentheses: the parser recurses some twenty calls for each."""
+SELECT_HELP = (
+    "supported: SELECT attributes, COUNT(*) FROM the table, "
+    "with WHERE, GROUP BY, ORDER BY, LIMIT and OFFSET"
+)
+
+
+class _Plain(Dialect):
+    """Standard SQL in which nulls sort last unless the query says otherwise."""
+
+    NULL_ORDERING = "nulls_are_last"
+
+
+def parse_select(sql: str) -> exp.Select:
+    """The one SELECT statement a text holds."""
+    dialect = _Plain()
+    try:
+        tokens = dialect.tokenize(_checked(sql))
+        _check_tokens(tokens)
+        statements: list[Any] = [
+            tree for tree in dialect.parser().parse(tokens, sql) if tree is not None
+        ]
+    except RecursionError:
+        raise QueryError("the SQL is nested too deeply") from None
+    except SqlglotError as problem:
+        raise QueryError(_one_line(problem)) from None
+    if len(statements) != 1:
+        raise QueryError("one SELECT statement at a time, please")
+    select = statements[0]
+    if not isinstance(select, exp.Select):
+        raise QueryError(f"{met(select)} is not supported; {SELECT_HELP}")
+    return select
+
+
+def _checked(sql: str) -> str:
+    if not isinstance(sql, str):
+        raise QueryError("a query is a text")
+    if len(sql) > MAX_LENGTH:
+        raise QueryError(f"the SQL is longer than {MAX_LENGTH} characters")
+    return sql
+
+
+def _check_tokens(tokens: list[Token]) -> None:
+    """Refuse what the parser would only log about, or recurse too deeply into."""
+    if not tokens:
+        raise QueryError(f"the query is empty; {SELECT_HELP}")
+    if tokens[0].token_type != TokenType.SELECT:
+        raise QueryError(f"a query begins with SELECT, not {quoted(tokens[0].text)}; {SELECT_HELP}")
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth > MAX_NESTING:
+            raise QueryError(f"the SQL is nested deeper than {MAX_NESTING} parentheses")
+
+
+def _one_line(problem: SqlglotError) -> str:
+    """sqlglot's complaint without its colours, line breaks and class names."""
+    if not isinstance(problem, ParseError) or not problem.errors:
+        return "the SQL cannot be read; is a quotation mark or comment left open?"
+    near = str(problem.errors[0].get("highlight") or "")
+    return f"the SQL cannot be read near {quoted(near)}" if near else "the SQL cannot be read"
+
+
+def quoted(text: str) -> str:
+    """A piece of the user's text on one line, shortened, control characters escaped."""
+    short = " ".join(text.split())
+    return repr(short if len(short) <= 60 else short[:59] + "…")
+
+
+def met(node: exp.Expression) -> str:
+    """The piece of SQL a node stands for, fit for an error message."""
+    return quoted(written(node) or node.key.upper())
+
+
+def written(node: exp.Expression) -> str:
+    """A node as SQL; empty when it has no plain SQL or is nested too deeply to write."""
+    try:
+        return str(node.sql(unsupported_level=ErrorLevel.IGNORE))
+    except (RecursionError, SqlglotError, ValueError):
+        return ""
+
+
+def refuse_extras(node: exp.Expression, allowed: set[str], advice: str) -> None:
+    """Refuse any part of a node but those we know: what we do not read must not be ignored."""
+    for key, value in node.args.items():
+        if value and key.rstrip("_") not in allowed:
+            part = value[0] if isinstance(value, list) else value
+            shown = met(part) if isinstance(part, exp.Expression) else key.rstrip("_").upper()
+            raise QueryError(f"{shown} is not supported here; {advice}")
+
+
+def without_parentheses(node: exp.Expression) -> exp.Expression:
+    """The node inside any parentheses."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def column_name(node: exp.Column, tables: set[str]) -> str:
+    """The name of a column, its table checked."""
+    refuse_extras(node, {"this", "table"}, "name an attribute")
+    if node.table and node.table.casefold() not in tables:
+        raise QueryError(f"there is no table {quoted(node.table)} in this query")
+    return str(node.name)
+
+
+def find_attribute(name: str, schema: Schema) -> int:
+    """The position of an attribute, by its exact name or else without regard to case."""
+    names = [attribute.name for attribute in schema.attributes]
+    if name in names:
+        return names.index(name)
+    close = [i for i, known in enumerate(names) if known.casefold() == name.casefold()]
+    if len(close) == 1:
+        return close[0]
+    raise QueryError(_no_attribute(name, names))
+
+
+def _no_attribute(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, names, n=1) or [n for n in names if n.startswith(name + "-")]
+    if close:
+        return f"there is no attribute {quoted(name)}; did you mean {sql_name(close[0])}?"
+    shown = ", ".join(sql_name(known) for known in names[:20]) + (", …" if len(names) > 20 else "")
+    return f"there is no attribute {quoted(name)}; there are {shown}"

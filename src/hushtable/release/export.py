@@ -1,0 +1,142 @@
+"""A release as one table of cells that any tool can open: Parquet, CSV or a spreadsheet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.errors import OptionError
+from hushtable.query.answer import ResultTable
+from hushtable.release.decode import decode
+from hushtable.release.release import Release
+
+ENDINGS = (".parquet", ".csv", ".xlsx")
+SHEET_ROWS = 1_048_576
+_BATCH = 2**20
+
+Progress = Callable[[int, int], None]
+
+
+def check_target(path: Path, rows: int) -> None:
+    """Refuse a file we cannot write, before doing any work."""
+    if path.suffix.lower() not in ENDINGS:
+        raise OptionError(f"{path.name} must end in {', '.join(ENDINGS)}")
+    if path.exists():
+        raise OptionError(f"{path} is there already; choose another name or remove it")
+    if not path.parent.is_dir():
+        raise OptionError(f"there is no folder {path.parent}")
+    if path.suffix.lower() == ".xlsx" and rows + 1 > SHEET_ROWS:
+        raise OptionError(f"{rows:,} rows do not fit a spreadsheet ({SHEET_ROWS:,}); use .parquet")
+
+
+def export_cells(release: Release, path: Path, progress: Progress | None = None) -> int:
+    """Write every cell with its labels, noisy count and standard error; returns how many."""
+    total = release.schema.cells
+    check_target(path, total)
+    _write(_cell_batches(release), path, total, progress)
+    return total
+
+
+def export_table(table: pa.Table | ResultTable, path: Path) -> None:
+    """Write a table that is in memory."""
+    arrow = table.to_arrow() if isinstance(table, ResultTable) else table
+    check_target(path, arrow.num_rows)
+    batches = arrow.to_batches(max_chunksize=_BATCH) or [
+        pa.RecordBatch.from_pylist([], schema=arrow.schema)
+    ]
+    _write(iter(batches), path, arrow.num_rows, None)
+
+
+def _cell_batches(release: Release) -> Iterator[pa.RecordBatch]:
+    """The cells in the order of their codes, a piece at a time."""
+    schema = release.schema
+    flat = release.cells().reshape(-1)
+    stderr = release.cell_stderr
+    for start in range(0, schema.cells, _BATCH):
+        picks = np.arange(start, min(start + _BATCH, schema.cells))
+        columns = {
+            attribute.name: decode(attribute, codes)
+            for attribute, codes in zip(
+                schema.attributes, np.unravel_index(picks, schema.shape), strict=True
+            )
+        }
+        names = _unused(("count", "stderr"), columns)
+        measures = (flat[picks].astype(np.int64), np.full(len(picks), stderr))
+        yield pa.RecordBatch.from_pydict(columns | dict(zip(names, measures, strict=True)))
+
+
+def _unused(names: tuple[str, ...], taken: dict[str, pa.Array]) -> list[str]:
+    """The names, with an underscore where an attribute has that name already."""
+    return [name + "_" * (name in taken) for name in names]
+
+
+def _write(
+    batches: Iterator[pa.RecordBatch], path: Path, total: int, progress: Progress | None
+) -> None:
+    writers = {".parquet": _write_parquet, ".csv": _write_csv, ".xlsx": _write_xlsx}
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        writers[path.suffix.lower()](_watched(batches, total, progress), partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _watched(
+    batches: Iterator[pa.RecordBatch], total: int, progress: Progress | None
+) -> Iterator[pa.RecordBatch]:
+    done = 0
+    for batch in batches:
+        yield batch
+        done += batch.num_rows
+        if progress is not None:
+            progress(done, total)
+
+
+def _write_parquet(batches: Iterator[pa.RecordBatch], path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    first = next(batches)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_batch(first)
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _write_csv(batches: Iterator[pa.RecordBatch], path: Path) -> None:
+    import pyarrow.csv as pc
+
+    first = next(batches)
+    with pc.CSVWriter(path, first.schema) as writer:
+        writer.write_batch(first)
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _write_xlsx(batches: Iterator[pa.RecordBatch], path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("cells")
+    first = next(batches)
+    sheet.append(first.schema.names)
+    for batch in (first, *batches):
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            sheet.append([_as_text(sheet, value) for value in row])
+    book.save(path)
+
+
+def _as_text(sheet: Any, value: Any) -> Any:
+    """A label that starts like a formula stays a label."""
+    if not isinstance(value, str) or not value.startswith("="):
+        return value
+    from openpyxl.cell import WriteOnlyCell
+
+    cell = WriteOnlyCell(sheet, value)
+    cell.data_type = "s"
+    return cell

@@ -1,0 +1,216 @@
+"""A release, opened: counts with error bars, for anyone, without the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import HushError, QueryError, ReleaseError
+from hushtable.privacy.loss import parse_stored_epsilon
+from hushtable.query.answer import Answer, ResultTable
+from hushtable.query.box import Box, CodeSet, Interval, Region
+from hushtable.query.cells import Estimates, NoisyCells
+from hushtable.query.grouping import Group, Query, check_row_cap, held_groups, query_nodes
+from hushtable.query.law import NoiseLaw
+from hushtable.release.store import StoredArray, read_manifest
+from hushtable.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ROW_CAP = 100_000
+
+
+class Reader(Protocol):
+    """What answers questions from the stored measurements of one family of mechanisms."""
+
+    @property
+    def note(self) -> str:
+        """Where its values and errors come from."""
+
+    def count(self, region: Region) -> tuple[float, NoiseLaw]:
+        """The count of a region, and the law of its noise."""
+
+    def group(self, region: Region, groups: Sequence[tuple[int, Sequence[Interval]]]) -> Estimates:
+        """The counts of a region cut by groups of codes along some axes."""
+
+
+def open(path: str | Path) -> Release:
+    """Open a release folder; nothing in it is run, and little of it is read."""
+    return Release(Path(path))
+
+
+class Release:
+    """Published measurements of a table, and the answers they give."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        self.schema = _schema(folder, self.manifest)
+        self.arrays = _arrays(folder, self.manifest, self.schema)
+        self._reader = _reader(folder, self.manifest, self.arrays)
+
+    def __repr__(self) -> str:
+        return f"<Release of {self.schema.name!r} by {self.mechanism}, ε = {self.epsilon}>"
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism that made it."""
+        return str(self.manifest["mechanism"])
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The ε it cost."""
+        return parse_stored_epsilon(self.manifest["privacy"]["epsilon"])
+
+    @property
+    def private(self) -> bool:
+        """Whether its noise came from the operating system's randomness."""
+        return self.manifest["private"] is True
+
+    def verify(self) -> None:
+        """Check every byte against the manifest's checksums."""
+        for array in self.arrays.values():
+            array.verify()
+
+    def count(self, where: str | None = None) -> Answer:
+        """The number of rows that satisfy a condition, as in SQL's WHERE; all rows without one."""
+        from hushtable.query.sql import parse_where
+
+        value, law = self._reader.count(parse_where(where or "", self.schema))
+        return Answer(value, law, self._reader.note)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        row_cap: int = ROW_CAP,
+    ) -> ResultTable:
+        """Answer SELECT … COUNT(*) … [WHERE …] [GROUP BY …], each count with its error bar.
+
+        With `simultaneous`, all the intervals of the table hold at once at that confidence.
+        """
+        from hushtable.query.sql import parse_query
+
+        return self._answer(
+            parse_query(query, self.schema), confidence, simultaneous, row_cap=row_cap
+        )
+
+    def table(
+        self,
+        *attributes: str,
+        where: str | None = None,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        row_cap: int = ROW_CAP,
+    ) -> ResultTable:
+        """The counts of every combination of these attributes' values: a marginal table."""
+        from hushtable.query.sql import parse_where
+
+        groups = tuple(Group(self.schema.index(name), None, name) for name in attributes)
+        if len({group.axis for group in groups}) < len(groups):
+            raise QueryError("an attribute is named twice")
+        query = Query(
+            parse_where(where or "", self.schema),
+            groups,
+            columns=(*range(len(groups)), "count"),
+        )
+        return self._answer(query, confidence, simultaneous, row_cap=row_cap)
+
+    def _answer(
+        self, query: Query, confidence: float, simultaneous: bool, *, row_cap: int
+    ) -> ResultTable:
+        check_row_cap(query, self.schema, row_cap)
+        nodes = query_nodes(query, self.schema)
+        cuts = [
+            (group.axis, [(node.start, node.stop) for node in along])
+            for group, along in zip(query.groups, nodes, strict=True)
+        ]
+        estimates = self._reader.group(query.region, cuts)
+        shown = np.flatnonzero(held_groups(query, self.schema)) if query.groups else [0]
+        places = np.unravel_index(shown, [len(along) for along in nodes]) if nodes else ()
+        table = ResultTable(
+            groups={
+                group.column: [along[i].label for i in place]
+                for group, along, place in zip(query.groups, nodes, places, strict=True)
+            },
+            values=estimates.values[shown],
+            laws=estimates.laws,
+            law_of_row=estimates.law_of_row[shown],
+            count_name=query.count_name,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            note=self._reader.note,
+        )
+        return table.ordered(query.order, query.limit, query.offset).select(query.selected)
+
+    def cells(self) -> NDArray[Any]:
+        """The noisy count of every cell, as an array of the schema's shape; may be negative."""
+        return self.arrays["cells"].read()
+
+    @property
+    def cell_stderr(self) -> float:
+        """The standard error of a single cell."""
+        cell = Box(tuple(CodeSet.single(0) for _ in self.schema.shape))
+        return math.sqrt(self._reader.count((cell,))[1].variance)
+
+    def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pyarrow.Table:
+        """Draw rows that look like the table; by default as many as the noisy total.
+
+        This is post-processing of what is already public, so ordinary randomness will do.
+        """
+        from hushtable.release.synthesize import synthesize
+
+        return synthesize(self.schema, self.cells(), rows=rows, seed=seed)
+
+
+def _schema(folder: Path, manifest: dict[str, Any]) -> Schema:
+    try:
+        if not isinstance(manifest["private"], bool) or not isinstance(manifest["mechanism"], str):
+            raise KeyError
+        parse_stored_epsilon(str(manifest["privacy"]["epsilon"]))
+        return Schema.from_dict(manifest["schema"])
+    except HushError as problem:
+        raise ReleaseError(f"{folder}: the manifest's schema is not valid: {problem}") from None
+    except (KeyError, TypeError):
+        raise ReleaseError(f"{folder}: the manifest is incomplete") from None
+
+
+def _arrays(folder: Path, manifest: dict[str, Any], schema: Schema) -> dict[str, StoredArray]:
+    entries = manifest.get("arrays")
+    if not isinstance(entries, dict) or set(entries) != {"cells"}:
+        raise ReleaseError(f"{folder}: the manifest does not list the arrays of its reader")
+    return {name: StoredArray(folder, name, entry, schema.shape) for name, entry in entries.items()}
+
+
+def _noisy_cells(manifest: dict[str, Any], arrays: dict[str, StoredArray]) -> Reader:
+    noise = manifest["noise"]
+    if noise["law"] != "discrete-laplace":
+        raise ValueError
+    scale = Fraction(str(noise["scale"]))
+    if not 0 < scale < 2**200:
+        raise ValueError
+    return NoisyCells(arrays["cells"].read, arrays["cells"].shape, scale)
+
+
+_READERS: dict[str, Callable[[dict[str, Any], dict[str, StoredArray]], Reader]] = {
+    "cells": _noisy_cells
+}
+
+
+def _reader(folder: Path, manifest: dict[str, Any], arrays: dict[str, StoredArray]) -> Reader:
+    make = _READERS.get(str(manifest.get("reader")))
+    if make is None:
+        raise ReleaseError(f"{folder}: this hushtable cannot read its measurements: upgrade it")
+    try:
+        return make(manifest, arrays)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise ReleaseError(f"{folder}: the manifest does not describe the noise") from None

@@ -1,0 +1,172 @@
+"""An attribute: how one column of the table becomes codes 0, 1, 2, …"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from hushtable.errors import SchemaError
+from hushtable.schema.hierarchy import Hierarchy, check_label
+
+Kind = Literal["ordinal", "nominal"]
+Outside = Literal["clip", "drop", "other"]
+OUTSIDE: tuple[Outside, ...] = get_args(Outside)
+
+# Values are read as 64-bit floats, in which integers up to here are exact.
+EXACT_INTEGERS = 2**53
+
+
+@dataclass(frozen=True)
+class IntegerRange:
+    """The integers low … high, both included; a fraction counts as the integer below it."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if any(isinstance(end, bool) or not isinstance(end, int) for end in (self.low, self.high)):
+            raise SchemaError("range must be two integers")
+        if self.low > self.high:
+            raise SchemaError(f"range [{self.low}, {self.high}] is reversed or empty")
+        if max(abs(self.low), abs(self.high)) > EXACT_INTEGERS:
+            raise SchemaError("range must stay within ±2^53")
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low + 1
+
+    def label(self, code: int) -> int:
+        return self.low + code
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Bins [e₀, e₁), [e₁, e₂), …; the last one is closed.
+
+    >>> Edges((0, 10, 20)).label(0), Edges((0, 10, 20)).label(1), Edges((0, 0.5)).label(0)
+    ('[0, 10)', '[10, 20]', '[0, 0.5]')
+    """
+
+    edges: tuple[int | float, ...]
+
+    def __post_init__(self) -> None:
+        if any(isinstance(e, bool) or not isinstance(e, int | float) for e in self.edges):
+            raise SchemaError("edges must be numbers")
+        if len(self.edges) < 2:
+            raise SchemaError("edges must be at least two numbers")
+        if not all(math.isfinite(e) and abs(e) <= EXACT_INTEGERS for e in self.edges):
+            raise SchemaError("edges must be finite and stay within ±2^53")
+        if any(left >= right for left, right in zip(self.edges, self.edges[1:], strict=False)):
+            raise SchemaError("edges must increase strictly")
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
+
+    def label(self, code: int) -> str:
+        end = "]" if code == self.size - 1 else ")"
+        return f"[{_number(self.edges[code])}, {_number(self.edges[code + 1])}{end}"
+
+    def bin_of(self, value: int | float) -> int:
+        """The bin a value lies in, from −1 (below) to `size` (above); the last edge is inside."""
+        if value == self.edges[-1]:
+            return self.size - 1
+        return bisect_right(self.edges, value) - 1
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Named values, in the order of their codes."""
+
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise SchemaError("an attribute needs at least one label")
+        for label in self.labels:
+            check_label(label)
+        if len(self._codes) < len(self.labels):
+            twice = next(
+                label for code, label in enumerate(self.labels) if self._codes[label] != code
+            )
+            raise SchemaError(f"label {twice!r} stands twice")
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def label(self, code: int) -> str:
+        return self.labels[code]
+
+    def code_of(self, label: str) -> int | None:
+        return self._codes.get(label)
+
+
+Values = IntegerRange | Edges | Labels
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A named column, its codes, and where values outside them go."""
+
+    name: str
+    kind: Kind
+    values: Values
+    outside: Outside
+    hierarchy: Hierarchy | None = None
+
+    def __post_init__(self) -> None:
+        if self.outside not in OUTSIDE:
+            raise SchemaError(f"outside must be one of {', '.join(OUTSIDE)}")
+        if self.outside == "clip" and isinstance(self.values, Labels):
+            raise SchemaError("outside = 'clip' needs a range or edges; use 'drop' or 'other'")
+
+    @property
+    def declared(self) -> int:
+        """How many codes stand for declared values."""
+        return self.values.size
+
+    @property
+    def size(self) -> int:
+        """How many codes there are, that of nulls and other values included."""
+        return self.declared + (self.outside == "other")
+
+    @property
+    def other(self) -> int | None:
+        """The code of nulls and undeclared values, where they have one."""
+        return self.declared if self.outside == "other" else None
+
+    def label(self, code: int) -> int | str | None:
+        """What a code stands for; None is the code of nulls and undeclared values."""
+        if not 0 <= code < self.size:
+            raise IndexError(code)
+        return None if code == self.other else self.values.label(code)
+
+
+def ordinal(
+    name: str, values: Values, *, outside: Outside | None = None, hierarchy: Hierarchy | None = None
+) -> Attribute:
+    """An attribute whose codes have an order; a hierarchy over it must respect that order."""
+    if outside is None:
+        outside = "drop" if isinstance(values, Labels) else "clip"
+    if hierarchy is not None:
+        if values.size > hierarchy.size:
+            raise SchemaError("the hierarchy has fewer leaves than the attribute has values")
+        hierarchy = hierarchy.restricted([str(values.label(code)) for code in range(values.size)])
+    return Attribute(name, "ordinal", values, outside, hierarchy)
+
+
+def nominal(name: str, hierarchy: Hierarchy, *, outside: Outside = "drop") -> Attribute:
+    """An attribute whose values are the leaves of a hierarchy."""
+    return Attribute(name, "nominal", Labels(hierarchy.leaves), outside, hierarchy)
+
+
+def _number(value: int | float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,259 @@
+"""Schemas as files: TOML in and out, ARX hierarchy CSV in."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import HushError, SchemaError
+from hushtable.privacy.loss import format_epsilon, parse_stored_epsilon
+from hushtable.schema.attribute import (
+    Attribute,
+    Edges,
+    IntegerRange,
+    Labels,
+    Values,
+    nominal,
+    ordinal,
+)
+from hushtable.schema.hierarchy import Hierarchy, check_label
+from hushtable.schema.schema import Schema, Unit
+
+MAX_FILE = 256 * 2**20
+
+_SCHEMA_KEYS = ("name", "budget", "neighbours", "unit", "reviewed", "attribute")
+_UNIT_KEYS = ("column", "max_rows")
+_ORDINAL_KEYS = ("name", "kind", "outside", "range", "edges", "labels", "hierarchy", "tree")
+_NOMINAL_KEYS = ("name", "kind", "outside", "hierarchy", "tree", "values")
+
+
+def load_toml(path: Path) -> Schema:
+    """Read a schema file; hierarchy paths in it are relative to it."""
+    try:
+        content = tomllib.loads(_read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        detail = " ".join(str(problem).split())
+        raise SchemaError(f"{path.name} is not valid TOML: {detail}") from None
+    try:
+        schema = schema_from_dict(content, folder=path.parent)
+    except SchemaError as problem:
+        raise SchemaError(f"{path.name}: {problem}") from None
+    return replace(schema, source=path)
+
+
+def save_toml(schema: Schema, path: Path) -> None:
+    """Write a schema to a new or existing file, in one step."""
+    import tomlkit
+
+    content = schema_to_dict(schema)
+    document = tomlkit.document()
+    for key, value in content.items():
+        if key == "attribute":
+            continue
+        document[key] = _inline(value) if isinstance(value, dict) else value
+    tables = tomlkit.aot()
+    for attribute in content["attribute"]:
+        table = tomlkit.table()
+        for key, value in attribute.items():
+            table[key] = _inline(value) if isinstance(value, dict) else value
+        tables.append(table)
+    document["attribute"] = tables
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.write_text(tomlkit.dumps(document), encoding="utf-8")
+    partial.replace(path)
+
+
+def _inline(table: dict[str, Any]) -> Any:
+    import tomlkit
+
+    inline = tomlkit.inline_table()
+    inline.update(table)
+    return inline
+
+
+def schema_from_dict(content: Any, *, folder: Path | None = None) -> Schema:
+    """Read a schema from plain tables; without a folder, hierarchies must stand inside."""
+    _check_keys(content, _SCHEMA_KEYS, "the schema")
+    for key in ("name", "budget", "attribute"):
+        if key not in content:
+            raise SchemaError(f"the schema has no {key!r}")
+    if not isinstance(content["attribute"], list):
+        raise SchemaError("attributes are written as [[attribute]] tables")
+    if not isinstance(content.get("reviewed", True), bool):
+        raise SchemaError("reviewed must be true or false")
+    try:
+        budget = parse_stored_epsilon(str(content["budget"]))
+    except HushError:
+        raise SchemaError('budget must be a positive decimal number, such as "3"') from None
+    return Schema(
+        name=content["name"],
+        budget=budget,
+        neighbours=content.get("neighbours", "add-remove"),
+        unit=_unit(content.get("unit")),
+        reviewed=content.get("reviewed", True),
+        attributes=tuple(_named_attribute(entry, folder) for entry in content["attribute"]),
+    )
+
+
+def _unit(content: Any) -> Unit | None:
+    if content is None:
+        return None
+    _check_keys(content, _UNIT_KEYS, "unit")
+    if "column" not in content:
+        raise SchemaError("unit needs a column")
+    return Unit(content["column"], content.get("max_rows", 1))
+
+
+def _named_attribute(content: Any, folder: Path | None) -> Attribute:
+    if not isinstance(content, dict) or not isinstance(content.get("name"), str):
+        raise SchemaError("every attribute needs a name")
+    try:
+        return _attribute(content, folder)
+    except SchemaError as problem:
+        raise SchemaError(f"attribute {content['name']!r}: {problem}") from None
+
+
+def _attribute(content: dict[str, Any], folder: Path | None) -> Attribute:
+    if content.get("kind") == "ordinal":
+        _check_keys(content, _ORDINAL_KEYS, "an ordinal attribute")
+        return ordinal(
+            content["name"],
+            _values(content),
+            outside=content.get("outside"),
+            hierarchy=_hierarchy(content, folder),
+        )
+    if content.get("kind") == "nominal":
+        _check_keys(content, _NOMINAL_KEYS, "a nominal attribute")
+        _only_one(content, ("hierarchy", "tree", "values"))
+        if "values" in content:
+            labels = Labels(tuple(map(check_label, _list(content, "values"))))
+            hierarchy = Hierarchy.flat(labels.labels)
+        else:
+            hierarchy = _hierarchy(content, folder)
+        return nominal(content["name"], hierarchy, outside=content.get("outside", "drop"))
+    raise SchemaError("kind must be 'ordinal' or 'nominal'")
+
+
+def _values(content: dict[str, Any]) -> Values:
+    key = _only_one(content, ("range", "edges", "labels"))
+    entries = _list(content, key)
+    if key == "range":
+        if len(entries) != 2:
+            raise SchemaError("range must be two integers")
+        return IntegerRange(*entries)
+    if key == "edges":
+        return Edges(tuple(entries))
+    return Labels(tuple(map(check_label, entries)))
+
+
+def _hierarchy(content: dict[str, Any], folder: Path | None) -> Any:
+    if "tree" in content and "hierarchy" in content:
+        raise SchemaError("give either hierarchy or tree")
+    if "tree" in content:
+        return Hierarchy.from_tree(content["tree"])
+    if "hierarchy" not in content:
+        return None
+    if folder is None:
+        raise SchemaError("a hierarchy file is not allowed here; write it as a tree")
+    if not isinstance(content["hierarchy"], str):
+        raise SchemaError("hierarchy must be the path of a CSV file")
+    return read_arx(folder / content["hierarchy"])
+
+
+def read_arx(path: Path) -> Hierarchy:
+    """Read a hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
+    lines = [line for line in _read_text(path).splitlines() if line.strip()]
+    delimiter = ";" if lines and ";" in lines[0] else ","
+    try:
+        rows = list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error:
+        raise SchemaError(f"{path.name} is not a well-formed CSV file") from None
+    try:
+        # Spreadsheets pad short lines with empty fields at the end.
+        return Hierarchy.from_paths(_labels(row) for row in rows)
+    except SchemaError as problem:
+        raise SchemaError(f"{path.name}: {problem}") from None
+
+
+def _labels(row: list[str]) -> list[str]:
+    fields = [field.strip() for field in row]
+    while fields and not fields[-1]:
+        fields.pop()
+    return [check_label(field) for field in fields]
+
+
+def schema_to_dict(schema: Schema) -> dict[str, Any]:
+    """Write a schema as plain tables that `schema_from_dict` reads back to an equal one."""
+    content: dict[str, Any] = {
+        "name": schema.name,
+        "budget": format_epsilon(schema.budget),
+        "neighbours": schema.neighbours,
+    }
+    if schema.unit is not None:
+        content["unit"] = {"column": schema.unit.column, "max_rows": schema.unit.max_rows}
+    if not schema.reviewed:
+        content["reviewed"] = False
+    content["attribute"] = [_attribute_to_dict(attribute) for attribute in schema.attributes]
+    return content
+
+
+def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
+    content: dict[str, Any] = {"name": attribute.name, "kind": attribute.kind}
+    match attribute.values:
+        case IntegerRange(low, high):
+            content["range"] = [low, high]
+        case Edges(edges):
+            content["edges"] = list(edges)
+        case Labels(labels) if attribute.kind == "ordinal":
+            content["labels"] = list(labels)
+    hierarchy = attribute.hierarchy
+    if hierarchy is not None:
+        flat = Hierarchy.flat(hierarchy.leaves)
+        if attribute.kind == "nominal" and hierarchy == flat:
+            content["values"] = list(hierarchy.leaves)
+        else:
+            content["tree"] = hierarchy.to_tree()
+    content["outside"] = attribute.outside
+    return content
+
+
+def _check_keys(content: Any, known: Iterable[str], where: str) -> None:
+    if not isinstance(content, dict):
+        raise SchemaError(f"{where} must be a table")
+    for key in content:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            raise SchemaError(f"unknown key {str(key)!r} in {where}; {hint}")
+
+
+def _only_one(content: dict[str, Any], keys: tuple[str, ...]) -> str:
+    given = [key for key in keys if key in content]
+    if len(given) != 1:
+        raise SchemaError(f"give exactly one of {', '.join(keys)}")
+    return given[0]
+
+
+def _list(content: dict[str, Any], key: str) -> list[Any]:
+    if not isinstance(content[key], list):
+        raise SchemaError(f"{key} must be a list")
+    return list(content[key])
+
+
+def _read_text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_FILE:
+            raise SchemaError(f"{path.name} is larger than {MAX_FILE // 2**20} MiB")
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise SchemaError(f"there is no file {path}") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path.name} is not UTF-8 text") from None
+    except (OSError, ValueError):
+        raise SchemaError(f"{path} cannot be read") from None

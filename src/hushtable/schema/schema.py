@@ -1,0 +1,135 @@
+"""The schema: the public description of a table, declared and never read off the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import OptionError, SchemaError
+from hushtable.privacy.loss import NEIGHBOURS, Exposure, Neighbours
+from hushtable.schema.attribute import Attribute
+
+MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whom the guarantee protects: the person an id column names, with at most max_rows rows."""
+
+    column: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        check_name(self.column, "the unit's column")
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int):
+            raise SchemaError("unit: max_rows must be a whole number")
+        if self.max_rows < 1:
+            raise SchemaError("unit: max_rows must be at least 1")
+
+    def __str__(self) -> str:
+        return f"{self.column}, at most {self.max_rows} row{'s' * (self.max_rows > 1)}"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Attributes in order, the privacy unit, the neighbour relation and the total budget."""
+
+    name: str
+    budget: Fraction
+    attributes: tuple[Attribute, ...]
+    neighbours: Neighbours = "add-remove"
+    unit: Unit | None = None
+    reviewed: bool = True
+    source: Path | None = field(default=None, compare=False)
+    """The file it was read from; its ledger is beside it."""
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "the dataset's name")
+        if self.neighbours not in NEIGHBOURS:
+            raise SchemaError(f"neighbours must be {' or '.join(map(repr, NEIGHBOURS))}")
+        if self.budget <= 0:
+            raise SchemaError("budget must be above zero")
+        if not self.attributes:
+            raise SchemaError("a schema needs at least one attribute")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        # Query languages match column names without regard to case.
+        seen: dict[str, str] = {}
+        for attribute in self.attributes:
+            check_name(attribute.name, "an attribute's name")
+            first = seen.setdefault(attribute.name.casefold(), attribute.name)
+            if first is not attribute.name:
+                raise SchemaError(f"two attributes are called {attribute.name!r}")
+        if self.unit is not None and self.unit.column.casefold() in seen:
+            raise SchemaError(
+                f"{self.unit.column!r} names people: it cannot be both the unit and an attribute"
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a TOML file."""
+        from hushtable.schema.formats import load_toml
+
+        return load_toml(Path(path))
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Schema:
+        """Read a self-contained schema, as `to_dict` writes it."""
+        from hushtable.schema.formats import schema_from_dict
+
+        return schema_from_dict(content)
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as one self-contained TOML file."""
+        from hushtable.schema.formats import save_toml
+
+        save_toml(self, Path(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as plain tables, lists, text and numbers, with hierarchies inside."""
+        from hushtable.schema.formats import schema_to_dict
+
+        return schema_to_dict(self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes each attribute has."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @property
+    def cells(self) -> int:
+        """The size of the domain: how many combinations of codes there are."""
+        return math.prod(self.shape)
+
+    @property
+    def exposure(self) -> Exposure:
+        """How much of the table one privacy unit can change."""
+        return Exposure(self.neighbours, self.unit.max_rows if self.unit else 1)
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {attribute.name: i for i, attribute in enumerate(self.attributes)}
+
+    def index(self, name: str) -> int:
+        """The position of an attribute."""
+        if name not in self._indices:
+            names = ", ".join(self._indices)
+            raise OptionError(f"there is no attribute {name!r}; the schema has {names}")
+        return self._indices[name]
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name."""
+        return self.attributes[self.index(name)]
+
+
+def check_name(name: Any, what: str) -> None:
+    """Refuse names that no column can have."""
+    if not isinstance(name, str) or not name.strip():
+        raise SchemaError(f"{what} must be text and not empty")
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise SchemaError(f"{what} must be printable and at most {MAX_NAME} characters long")

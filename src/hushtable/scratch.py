@@ -1,0 +1,64 @@
+"""Folders for unfinished work: private, locked while in use, removed also after a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_SPILL = "hushtable-spill-"
+_GRACE_SECONDS = 60  # a folder this young may not have been locked yet
+
+
+@contextmanager
+def spill_folder() -> Iterator[Path]:
+    """A folder for what an engine spills to disk, readable by this user only."""
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned(parent, f"{_SPILL}*")
+    with held_folder(Path(tempfile.mkdtemp(prefix=_SPILL, dir=parent))) as folder:
+        yield folder
+
+
+@contextmanager
+def held_folder(folder: Path) -> Iterator[Path]:
+    """Hold a folder's lock; remove the folder at the end, unless it has been moved away.
+
+    A killed process cannot clean up after itself, but its locks are released: the next process
+    finds the folder unlocked and removes it.
+    """
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_abandoned(parent: Path, pattern: str) -> None:
+    """Remove this user's matching folders that no process holds any more."""
+    for folder in parent.glob(pattern):
+        with suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                status = os.fstat(lock)
+                if status.st_uid != os.getuid() or time.time() - status.st_ctime < _GRACE_SECONDS:
+                    continue
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

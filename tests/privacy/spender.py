@@ -1,0 +1,141 @@
+"""What the tests of the ledger run in processes of their own: `python spender.py COMMAND ...`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from hushtable.errors import BudgetError, HushError, LedgerError
+from hushtable.privacy import anchor, ledger
+from hushtable.privacy.ledger import Ledger
+
+BUDGET = Fraction(10)
+WATCHED = {anchor.__file__, ledger.__file__}
+
+
+def open_ledger(path: Path) -> Ledger:
+    return Ledger.open(path, dataset="census", budget=BUDGET, neighbours="add-remove", unit=None)
+
+
+def race(path: Path, tries: int) -> None:
+    """Spend 1 as often as it is allowed, with a line for each time and for what stopped it."""
+    try:
+        spending = open_ledger(path)
+        for _ in range(tries):
+            with contextlib.suppress(BudgetError):
+                print(spending.spend(Fraction(1), mechanism="race").id, flush=True)
+    except LedgerError as error:
+        print(error)
+
+
+def publish(path: Path, out: Path) -> None:
+    """Make a small release the way every release is made."""
+    with open_ledger(path) as spending:
+        reservation = spending.reserve(Fraction(1), mechanism="basic", out=str(out))
+        hidden = out.with_name(f".{out.name}")
+        hidden.mkdir()
+        (hidden / "manifest.json").write_text(json.dumps({"reservation": reservation.id}))
+        spending.publishing(reservation.id)
+        hidden.rename(out)
+        spending.published(reservation.id, "0" * 64)
+
+
+def killed_after(lines: int, work: Callable[[], None]) -> bool:
+    """Run work in a child, killed -9 after so many lines of the ledger; False when it ended."""
+    child = os.fork()
+    if child == 0:
+        sys.settrace(_killer(lines))
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def _killer(lines: int) -> Any:
+    left = lines
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        left -= event == "line" and frame.f_code.co_filename in WATCHED
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    return trace
+
+
+def kills(folder: Path, count: int) -> None:
+    """Kill a publisher at many lines; after each kill the ledger must be whole and cover all."""
+    random.seed(count)
+    reached = {}
+    for number in range(count):
+        base = folder / str(number)
+        base.mkdir()
+        path, out = base / "x.ledger", base / "out"
+        lines = random.randrange(600)
+        first = killed_after(lines, lambda path=path, out=out: publish(path, out))
+        released = int(out.exists())
+        status = [entry.status for entry in open_ledger(path).state().entries]
+        assert first or status == ["published"]
+        assert len(status) >= released, "a release that was not paid for"
+        assert not released or status[0] in ("publishing", "published"), "it could be voided"
+        publish(path, base / "again")
+        assert Ledger.read(path).spent == len(status) + 1
+        reached[status[0] if status else "nothing"] = lines
+    print(json.dumps(reached))
+
+
+def hold(path: Path) -> None:
+    """Keep the ledger locked until the input ends."""
+    with sqlite3.connect(path, isolation_level=None) as db:
+        db.execute("BEGIN IMMEDIATE")
+        print("held", flush=True)
+        sys.stdin.read()
+    db.close()
+
+
+def unprivileged(path: Path) -> None:
+    """Read and try to spend as someone who may not write there."""
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    spending = open_ledger(path)
+    print(spending.state().spent)
+    for step in (
+        lambda: spending.reserve(Fraction(1), mechanism="basic", out="out"),
+        lambda: open_ledger(path.with_name("new.ledger")),
+    ):
+        try:
+            step()
+        except HushError as error:
+            print(error)
+    print(spending.warnings)
+
+
+def small_disk(path: Path) -> None:
+    """Spend until no file may grow any more."""
+    import resource
+
+    spending, accepted = open_ledger(path), 0
+    limit = 64 * 1024
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        while True:
+            spending.spend(Fraction(1, 1000), mechanism="x" * 900)
+            accepted += 1
+    except HushError as error:
+        print(accepted)
+        print(error)
+
+
+if __name__ == "__main__":
+    command, place, *numbers = sys.argv[1:]
+    globals()[command](Path(place), *map(int, numbers))

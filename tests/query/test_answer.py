@@ -1,0 +1,194 @@
+"""Answers and result tables show, order and convert without losing or clipping anything."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hushtable.errors import QueryError
+from hushtable.query.answer import Answer, Order, ResultTable
+from hushtable.query.law import DiscreteLaplaceSum
+
+NARROW = DiscreteLaplaceSum(Fraction(2), 1)
+WIDE = DiscreteLaplaceSum(Fraction(40), 3)
+
+
+def table(**changes) -> ResultTable:
+    columns = {
+        "groups": {"age": [10, 10, 20, 20, None, None], "sex": ["F", "M", "F", "M", "F", "M"]},
+        "values": np.array([5, -3, 7, 5, 0, 12]),
+        "laws": (NARROW, WIDE),
+        "law_of_row": np.array([0, 0, 0, 0, 1, 1]),
+    }
+    return ResultTable(**(columns | changes))
+
+
+def test_an_answer_shows_its_value_and_bar():
+    answer = Answer(-3, NARROW, "basic")
+    assert str(answer) == repr(answer) == "-3 ± 6 (95 %)"
+    assert float(answer) == -3.0
+    assert answer.stderr == pytest.approx(NARROW.variance**0.5)
+
+
+def test_an_interval_is_centred_and_never_clipped():
+    answer = Answer(-3, NARROW)
+    assert answer.interval(0.95) == (-9, 3)
+    assert answer.interval() == answer.interval(0.95)
+    assert Answer(0.5, NARROW).interval(0.95) == (-5.5, 6.5)
+
+
+def test_an_answer_is_plain_json():
+    content = json.loads(json.dumps(Answer(1234, NARROW, "n").to_dict(0.95)))
+    assert content["value"] == 1234
+    assert content["interval"] == [1228, 1240]
+    assert content["confidence"] == 0.95
+    assert content["note"] == "n"
+    assert content["stderr"] == NARROW.variance**0.5
+
+
+def test_a_bad_confidence_is_refused_at_once():
+    with pytest.raises(QueryError, match="confidence"):
+        Answer(1, NARROW).interval(1.5)
+    with pytest.raises(QueryError, match="confidence"):
+        table(confidence=2)
+
+
+def test_rows_carry_labels_values_and_the_bar_of_their_own_law():
+    rows = table().rows()
+    assert rows == list(table())
+    assert rows[1] == {
+        "age": 10,
+        "sex": "M",
+        "value": -3,
+        "stderr": NARROW.variance**0.5,
+        "interval": [-9, 3],
+    }
+    assert rows[5]["age"] is None
+    half = WIDE.half_width(0.95)
+    assert rows[5]["interval"] == [12 - half, 12 + half]
+
+
+def test_a_table_is_plain_json():
+    content = json.loads(json.dumps(table(note="n").to_dict()))
+    assert content["columns"] == ["age", "sex", "count"]
+    assert len(content["rows"]) == 6
+    assert (content["confidence"], content["simultaneous"], content["note"]) == (0.95, False, "n")
+
+
+def test_a_table_without_groups_still_has_its_row():
+    single = ResultTable({}, np.array([4]), (NARROW,), np.array([0]))
+    assert [row["value"] for row in single] == [4]
+
+
+def test_an_attribute_called_value_does_not_hide_the_value():
+    odd = table(groups={"value": list("abcdef"), "stderr": list("uvwxyz")}, count_name="value")
+    assert odd.rows()[0]["value"] == 5
+    assert odd.rows()[0]["value_"] == "a"
+    assert odd.to_arrow().column_names == ["value_", "stderr_", "value", "stderr", "lower", "upper"]
+
+
+def test_simultaneous_bars_are_wider_and_cover_all_rows():
+    together = table(simultaneous=True)
+    assert together.half_widths[0] == NARROW.half_width(1 - 0.05 / 6)
+    assert together.half_widths[0] > table().half_widths[0]
+
+
+def test_a_limit_does_not_narrow_simultaneous_bars():
+    together = table(simultaneous=True)
+    assert together.ordered([Order("count", True)], limit=1).half_widths[0] == max(
+        together.half_widths
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ([], [0, 1, 2, 3, 4, 5]),
+        ([Order("count")], [1, 4, 0, 3, 2, 5]),
+        ([Order("count", True)], [5, 2, 0, 3, 4, 1]),
+        ([Order(0, True)], [2, 3, 0, 1, 4, 5]),
+        ([Order(0, True, True)], [4, 5, 2, 3, 0, 1]),
+        ([Order(0, False, True)], [4, 5, 0, 1, 2, 3]),
+        ([Order(1, True), Order("count")], [1, 3, 5, 4, 0, 2]),
+        ([("count", True, False), (1, True, False)], [5, 2, 3, 0, 4, 1]),
+    ],
+)
+def test_rows_are_ordered_stably_with_nulls_where_asked(order, expected):
+    rows = table().rows()
+    assert table().ordered(order).rows() == [rows[i] for i in expected]
+
+
+def test_limit_and_offset_cut_after_ordering():
+    values = [row["value"] for row in table().ordered([Order("count", True)], 2, 1)]
+    assert values == [7, 5]
+    assert len(table().ordered([], 0)) == 0
+    assert len(table().ordered([], None, 4)) == 2
+    assert len(table().ordered([], 10, 10)) == 0
+
+
+def test_group_columns_sort_in_the_schemas_order_and_not_by_their_text():
+    bins = ["[0, 5)", "[5, 10)", "[10, 20)", "[100, 200]"]
+    result = ResultTable({"x": bins}, np.arange(4), (NARROW,), np.zeros(4, dtype=np.intp))
+    assert list(result.ordered([Order(0)]).groups["x"]) == bins
+    assert list(result.ordered([Order(0, True)]).groups["x"]) == bins[::-1]
+
+
+def test_select_keeps_the_columns_asked_for_in_that_order():
+    assert list(table().select(["sex", "age"]).groups) == ["sex", "age"]
+    assert list(table().select([]).groups) == []
+
+
+def test_arrow_has_integers_texts_and_nulls():
+    arrow = table(count_name="n").to_arrow()
+    types = {name: str(arrow.schema.field(name).type) for name in arrow.column_names}
+    assert types == {
+        "age": "int64",
+        "sex": "string",
+        "n": "int64",
+        "stderr": "double",
+        "lower": "int64",
+        "upper": "int64",
+    }
+    assert arrow.column("age").to_pylist() == [10, 10, 20, 20, None, None]
+    assert arrow.column("lower").to_pylist()[:2] == [-1, -9]
+
+
+def test_fractional_values_stay_floats():
+    arrow = table(values=np.arange(6) + 0.5).to_arrow()
+    assert str(arrow.schema.field("count").type) == "double"
+    assert str(arrow.schema.field("lower").type) == "double"
+
+
+def test_pandas_polars_and_duckdb_read_the_same_table():
+    duckdb, pandas, polars = map(pytest.importorskip, ("duckdb", "pandas", "polars"))
+    result = table()
+    expected = result.to_arrow().to_pydict()
+    assert result.to_polars().to_dict(as_series=False) == expected
+    assert polars.DataFrame(result).to_dict(as_series=False) == expected
+    assert isinstance(result.to_pandas(), pandas.DataFrame)
+    assert result.to_pandas()["count"].tolist() == expected["count"]
+    sums = duckdb.sql("SELECT sum(count), min(lower) FROM result").fetchall()
+    assert sums == [(26, min(expected["lower"]))]
+
+
+def test_labels_may_be_numpy_arrays():
+    result = table(groups={"age": np.arange(6)})
+    assert [row["age"] for row in result.ordered([Order(0, True)])] == [5, 4, 3, 2, 1, 0]
+    assert type(result.rows()[0]["age"]) is int
+
+
+def test_a_table_prints_aligned_and_short():
+    assert repr(table()).splitlines()[:3] == [
+        "age   sex  count  ± (95 %)",
+        "10    F        5         6",
+        "10    M       -3         6",
+    ]
+    long = ResultTable({"x": range(50)}, np.arange(50), (NARROW,), np.zeros(50, dtype=np.intp))
+    assert repr(long).splitlines()[-1] == "… 30 more rows"
+    assert len(repr(long).splitlines()) == 22
+
+
+def test_columns_of_different_lengths_are_a_mistake():
+    with pytest.raises(ValueError, match="one length"):
+        table(values=np.arange(5))

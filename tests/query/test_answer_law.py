@@ -1,0 +1,173 @@
+"""The error bars are exact: the shortest that cover, checked against the law summed by hand."""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushtable.errors import QueryError
+from hushtable.query import law
+from hushtable.query.law import EXACT_TERMS, DiscreteLaplaceSum, NoiseLaw, simultaneous
+
+SCALES = [Fraction(1, 64), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)]
+CONFIDENCES = [0.01, 0.5, 0.9, 0.95, 0.99, 1 - 1e-6, 1 - 1e-12, 1 - 2**-53]
+
+
+@lru_cache
+def two_sided_tail(scale: Fraction, terms: int) -> np.ndarray:
+    """P[|S| > t] for t = 0, 1, …, by convolving the probabilities; nothing cancels."""
+    alpha = math.exp(-1 / scale)
+    reach = int(45 * scale) + 3
+    one = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-reach, reach + 1))
+    pmf = np.ones(1)
+    for _ in range(terms):
+        pmf = np.convolve(pmf, one)
+    above = pmf[len(pmf) // 2 + 1 :]
+    return 2 * np.append(np.cumsum(above[::-1])[::-1], 0.0)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("terms", [1, 2, 3, 8, 25])
+def test_the_half_width_covers_and_one_less_would_not(scale, terms):
+    tail = two_sided_tail(scale, terms)
+    noise = DiscreteLaplaceSum(scale, terms)
+    for confidence in CONFIDENCES:
+        width = noise.half_width(confidence)
+        assert width == int(width)
+        t, miss = int(width), 1 - confidence
+        assert tail[min(t, len(tail) - 1)] <= miss
+        assert t == 0 or tail[t - 1] > miss
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.fractions(Fraction(1, 10), 12, max_denominator=50),
+    st.integers(1, 12),
+    st.floats(0.001, 0.999999),
+)
+def test_the_half_width_is_the_smallest_at_random_scales_and_confidences(scale, terms, confidence):
+    tail = two_sided_tail(scale, terms)
+    t = int(DiscreteLaplaceSum(scale, terms).half_width(confidence))
+    slack = 1e-11 * (1 - confidence)
+    assert tail[t] <= 1 - confidence + slack
+    assert t == 0 or tail[t - 1] > 1 - confidence - slack
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("terms", [1, 2, 8])
+def test_the_variance_is_that_of_the_summed_law(scale, terms):
+    tail = two_sided_tail(scale, terms)
+    # E[S²] = Σ (2t + 1)·P[|S| > t]
+    second_moment = float(np.sum((2 * np.arange(len(tail)) + 1) * tail))
+    assert DiscreteLaplaceSum(scale, terms).variance == pytest.approx(second_moment, rel=1e-12)
+
+
+@pytest.mark.parametrize("terms", [1, 3, 1000])
+def test_extreme_scales_have_finite_sensible_bars(terms):
+    tiny = DiscreteLaplaceSum(Fraction(1, 10**6), terms)
+    assert tiny.variance == 0
+    assert tiny.half_width(0.99) == 0
+    huge = DiscreteLaplaceSum(Fraction(10**12), terms)
+    assert huge.variance == pytest.approx(2e24 * terms, rel=1e-9)
+    assert 1.9 < huge.half_width(0.95) / math.sqrt(huge.variance) < 2.2
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7), Fraction(10**6), Fraction(10**11)])
+def test_the_general_tail_at_one_term_is_the_closed_form(scale, confidence):
+    rate, miss = float(1 / scale), 1 - confidence
+    general = law._smallest(lambda n: law._log_tail_by_successes(n, rate, 1), miss, 1, 1)
+    closed = DiscreteLaplaceSum(scale, 1).half_width(confidence)
+    assert closed == pytest.approx(general, rel=1e-11)
+    if scale < 10**9:
+        assert closed == general
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 6), Fraction(1, 2), Fraction(1)])
+def test_both_ways_to_the_tail_agree(scale):
+    for terms in (3000, 5000):
+        for n in (0, 1, 10, 50, 200):
+            one = law._log_tail_by_successes(n, float(1 / scale), terms)
+            two = law._log_tail_by_failures(n, float(1 / scale), terms)
+            assert one == pytest.approx(two, abs=1e-9)
+
+
+def test_sums_of_many_nearly_silent_noises_stay_exact():
+    # A million noises that are almost never anything but 0: the normal limit would say ± 0.
+    noise = DiscreteLaplaceSum(Fraction(1, 20), 10**6)
+    assert noise.exact
+    alpha = math.exp(-20)
+    chance = 1 - (1 - 2 * alpha / (1 + alpha)) ** 10**6
+    assert noise.half_width(1 - chance * 1.01) == 0
+    assert noise.half_width(1 - chance * 0.99) == 1
+
+
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(50), Fraction(10**6)])
+def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(scale, monkeypatch):
+    terms = EXACT_TERMS + 1
+    noise = DiscreteLaplaceSum(scale, terms)
+    assert not noise.exact
+    for confidence in (0.5, 0.95, 0.999, 1 - 1e-9):
+        width = noise.half_width(confidence)
+        log_tail = law._log_tail_by_successes(int(width), float(1 / scale), terms)
+        if scale > 1:  # at scale 1 a step of the integers is wider than the tolerance
+            assert 2 * math.exp(log_tail) == pytest.approx(1 - confidence, rel=1e-2)
+        exact = law._smallest(
+            lambda n: law._log_tail_by_successes(n, float(1 / scale), terms),  # noqa: B023
+            1 - confidence,
+            int(width),
+            terms,
+        )
+        assert abs(width - exact) <= max(1, 1e-5 * exact)
+
+
+def test_the_normal_limit_misses_as_often_as_it_says_to_within_a_thousandth():
+    terms, scale = EXACT_TERMS + 1, Fraction(10**9)
+    for confidence in (0.5, 0.95, 0.999, 1 - 1e-9):
+        width = DiscreteLaplaceSum(scale, terms).half_width(confidence)
+        log_tail = law._log_tail_by_successes(int(width), float(1 / scale), terms)
+        assert 2 * math.exp(log_tail) == pytest.approx(1 - confidence, rel=1e-3)
+
+
+def test_no_noise_has_no_width():
+    nothing = DiscreteLaplaceSum(Fraction(3), 0)
+    assert nothing.half_width(0.999) == 0
+    assert nothing.variance == 0
+    assert nothing.exact
+
+
+def test_wider_confidence_is_never_narrower():
+    noise = DiscreteLaplaceSum(Fraction(9), 5)
+    widths = [noise.half_width(c) for c in sorted(CONFIDENCES)]
+    assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan, math.inf, "high", None])
+def test_a_confidence_outside_0_to_1_is_refused(confidence):
+    with pytest.raises(QueryError, match="^confidence must lie strictly between 0 and 1, not "):
+        DiscreteLaplaceSum(Fraction(1), 1).half_width(confidence)
+
+
+def test_simultaneous_intervals_share_the_chance_of_missing():
+    assert simultaneous(0.95, 1) == 0.95
+    assert simultaneous(0.95, 10) == pytest.approx(0.995)
+    assert simultaneous(0.9, 0) == 0.9
+    assert 1 - simultaneous(0.95, 10**6) == pytest.approx(5e-8, rel=1e-6)
+
+
+def test_a_scale_must_be_positive():
+    with pytest.raises(ValueError, match="positive scale"):
+        DiscreteLaplaceSum(Fraction(0), 1)
+    with pytest.raises(ValueError, match="terms"):
+        DiscreteLaplaceSum(Fraction(1), -1)
+
+
+def test_the_law_is_a_value_and_a_noise_law():
+    noise = DiscreteLaplaceSum(Fraction(1, 2), 3)
+    assert noise == DiscreteLaplaceSum(Fraction(2, 4), 3)
+    assert hash(noise) == hash(DiscreteLaplaceSum(Fraction(2, 4), 3))
+    assert isinstance(noise, NoiseLaw)
