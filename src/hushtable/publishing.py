@@ -6,7 +6,9 @@ drawn, and never given back by itself: a run that dies after paying has spent it
 
 from __future__ import annotations
 
-import os
+import glob
+import secrets
+import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hushtable import __version__
 from hushtable.counting import code_table, count_table
 from hushtable.curator import Curator
-from hushtable.errors import HushError, OptionError
+from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
 from hushtable.privacy.account import Account
 from hushtable.privacy.ledger import Ledger, Reservation
@@ -34,6 +36,11 @@ from hushtable.scratch import held_folder, remove_abandoned, sync_folder
 
 if TYPE_CHECKING:
     from hushtable.noise.entropy import Entropy
+
+
+class LedgerWarning(UserWarning):
+    """The ledger works, but guards less than it should."""
+
 
 Progress = Callable[[str], None]
 """Told the name of each step as it begins: count, pay, draw, write, publish, record, done."""
@@ -64,12 +71,12 @@ def publish(
     _check_schema(schema)
     recipe.check(schema, chosen)
     _check_target(target)
-    books = open_ledger(schema, ledger)
-    books.check(amount)
+    _check_budget(schema, ledger, amount)
     step("count")
     holding = count_table(data, schema) if recipe.needs == "counts" else code_table(data, schema)
     noise = _noise(entropy)
     step("pay")
+    books = _open_to_spend(schema, ledger)
     reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
     try:
         step("draw")
@@ -78,7 +85,10 @@ def publish(
         manifest = _manifest(schema, recipe, content, reservation, mechanism, noise.private)
         _write(target, manifest, content, books, reservation, step)
     except (HushError, OSError, MemoryError) as problem:
-        raise _after_paying(problem, reservation) from None
+        raise _after_paying(problem, _what_was_spent(books, reservation)) from None
+    except BaseException as problem:  # a defect or an interruption: it stays what it is
+        problem.add_note(_what_was_spent(books, reservation))
+        raise
     step("done")
     return Release(target)
 
@@ -98,22 +108,17 @@ def curate(
     """
     schema, amount = _loaded(schema), parse_epsilon(epsilon)
     _check_schema(schema)
-    books = open_ledger(schema, ledger)
-    books.check(amount)
+    _check_budget(schema, ledger, amount)
     holding = count_table(data, schema)
     noise = _noise(entropy)
-    books.spend(amount, mechanism=f"curator: {purpose}")
+    _open_to_spend(schema, ledger).spend(amount, mechanism=f"curator: {purpose}")
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
 
 
 def open_ledger(schema: Schema, ledger: str | Path | None = None) -> Ledger:
     """The dataset's ledger, by default beside its schema; made at first use."""
-    if ledger is None:
-        if schema.source is None:
-            raise OptionError("this schema is not from a file: say where the ledger is (ledger=…)")
-        ledger = schema.source.with_name(schema.source.name + ".ledger")
     return Ledger.open(
-        ledger,
+        _ledger_path(schema, ledger),
         dataset=schema.name,
         budget=schema.budget,
         neighbours=schema.neighbours,
@@ -143,12 +148,53 @@ def _check_schema(schema: Schema) -> None:
 
 
 def _check_target(target: Path) -> None:
-    if target.exists() or target.is_symlink():
-        raise OptionError(f"{target} is there already; releases are never overwritten")
+    _check_free(target)
     if not target.parent.is_dir():
         raise OptionError(f"there is no folder {target.parent}")
-    if not os.access(target.parent, os.W_OK):
-        raise OptionError(f"the folder {target.parent} cannot be written to")
+    probe = _partial(target, secrets.token_hex(4))
+    try:  # only trying tells: permissions, read-only disks, names that are too long
+        probe.mkdir(mode=0o700)
+        probe.rmdir()
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "its name is not possible"
+        raise OptionError(f"{str(target)!r} cannot be written: {reason}") from None
+
+
+def _check_free(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise OptionError(f"{target} is there already; releases are never overwritten")
+
+
+def _partial(target: Path, id: str) -> Path:
+    """The folder beside the target that becomes it."""
+    return target.with_name(f".{target.name}.{id}.partial")
+
+
+def _ledger_path(schema: Schema, ledger: str | Path | None) -> Path:
+    if ledger is not None:
+        return Path(ledger)
+    if schema.source is None:
+        raise OptionError("this schema is not from a file: say where the ledger is (ledger=…)")
+    return schema.source.with_name(schema.source.name + ".ledger")
+
+
+def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
+    """Refuse what cannot be paid. A ledger is made, and pinned to its schema, only to be spent."""
+    path = _ledger_path(schema, ledger)
+    if path.exists():
+        open_ledger(schema, path).check(amount)
+    elif not path.parent.is_dir():
+        raise OptionError(f"there is no folder {path.parent} for the ledger")
+    elif amount > schema.budget:
+        asked, budget = format_epsilon(amount), format_epsilon(schema.budget)
+        raise BudgetError(f"epsilon {asked} is more than the schema's whole budget of {budget}")
+
+
+def _open_to_spend(schema: Schema, ledger: str | Path | None) -> Ledger:
+    books = open_ledger(schema, ledger)
+    for warning in books.warnings:
+        warnings.warn(warning, LedgerWarning, stacklevel=3)
+    return books
 
 
 def _manifest(
@@ -202,14 +248,15 @@ def _write(
 ) -> None:
     """Write beside the target, announce, rename into place, record: visible only when whole."""
     step("write")
-    remove_abandoned(target.parent, f".{target.name}.*.partial")
-    partial = target.with_name(f".{target.name}.{reservation.id}.partial")
+    remove_abandoned(target.parent, f".{glob.escape(target.name)}.*.partial")
+    partial = _partial(target, reservation.id)
     partial.mkdir(mode=0o700)
     with held_folder(partial):
         manifest["arrays"] = write_arrays(partial, content.arrays)
         checksum = write_manifest(partial, manifest)
         partial.chmod(0o755)
         step("publish")
+        _check_free(target)  # another may have taken the name; ε can still be given back
         books.publishing(reservation.id)
         partial.rename(target)
         sync_folder(target.parent)
@@ -217,16 +264,22 @@ def _write(
     books.published(reservation.id, checksum)
 
 
-def _after_paying(problem: Exception, reservation: Reservation) -> HushError:
-    kind = type(problem) if isinstance(problem, HushError) else OptionError
-    reason = str(problem) if isinstance(problem, HushError) else _reason(problem)
-    return kind(
-        f"{reason} (ε = {format_epsilon(reservation.epsilon)} was spent on reservation"
-        f" {reservation.id}; if no release came of it, `hush budget --void {reservation.id}`)"
-    )
+def _what_was_spent(books: Ledger, reservation: Reservation) -> str:
+    """What to tell a user whose release did not come about, or may not have."""
+    paid = f"ε = {format_epsilon(reservation.epsilon)} was spent on reservation {reservation.id}"
+    try:
+        states = {entry.id: entry.status for entry in books.state().entries}
+    except HushError:
+        return f"{paid}; the ledger knows how far it got"
+    if states.get(reservation.id) == "reserved":
+        return f"{paid}; no release came of it: `hush budget SCHEMA --void {reservation.id}`"
+    return f"{paid} and stays spent: its release may exist"
 
 
-def _reason(problem: Exception) -> str:
+def _after_paying(problem: Exception, spent: str) -> HushError:
+    if isinstance(problem, HushError):
+        return type(problem)(f"{problem} ({spent})")
     if isinstance(problem, MemoryError):
-        return "there was not enough memory"
-    return getattr(problem, "strerror", None) or "the release could not be written"
+        return OptionError(f"there was not enough memory ({spent})")
+    reason = getattr(problem, "strerror", None) or "the release could not be written"
+    return OptionError(f"{reason} ({spent})")

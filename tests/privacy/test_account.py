@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -141,12 +143,23 @@ def charge_both(nodes: list[Node], node: Node, epsilon: Fraction) -> None:
             node.account.charge(epsilon)
 
 
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("hasty_threads")
 def test_threads_cannot_spend_the_same_epsilon_twice() -> None:
-    account, accepted = Account(Fraction(50)), []
+    account, accepted = Account(Fraction(12_000)), []
     parts = account.split(2, "replace-one")
+    together = threading.Barrier(4)
 
     def spend(part: Account) -> None:
-        for _ in range(60):
+        together.wait()
+        for _ in range(4000):
             try:
                 part.charge(Fraction(1))
                 accepted.append(1)
@@ -158,7 +171,7 @@ def test_threads_cannot_spend_the_same_epsilon_twice() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert account.spent == len(accepted) == 50
+    assert account.spent == len(accepted) == 12_000
 
 
 def test_a_forked_copy_of_an_account_cannot_be_charged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -244,6 +244,15 @@ class TestVoiding:
         assert spending.state().spent == 1
 
 
+def make_cheaper(path: Path) -> None:
+    """Let entry 2 say that it cost 1, and fit its hash to that."""
+    with closing(sqlite3.connect(path)) as db, db:
+        rows = db.execute("SELECT body, hash FROM event ORDER BY sequence").fetchall()
+        cheap = rows[1][0].replace('"epsilon":"2"', '"epsilon":"1"')
+        new = history.chained(rows[0][1], cheap)
+        db.execute("UPDATE event SET body = ?, hash = ? WHERE sequence = 2", (cheap, new))
+
+
 class TestTampering:
     @pytest.mark.parametrize(
         ("statement", "entry"),
@@ -277,14 +286,37 @@ class TestTampering:
         with refused(LedgerError, "entry 2 was altered"):
             history.History.replay([*rows, (2, body, history.chained(first.head.hash, body))])
 
+    @pytest.mark.parametrize(
+        "event",
+        [
+            {"kind": "spend", "id": "a", "epsilon": "1", "mechanism": "", "out": "", "time": ""},
+            {"kind": "raise", "budget": 5},
+            {"kind": "open", "ledger": "../../note", **PINS, "budget": "3"},
+            {"kind": "open", "ledger": ["0" * 32], **PINS, "budget": "3"},
+            {"kind": "open", "ledger": "0" * 32, **PINS, "budget": "3", "neighbours": "both"},
+            {"kind": "forget"},
+            {},
+        ],
+    )
+    def test_a_strange_first_row_is_named_even_with_a_right_hash(
+        self, event: dict[str, Any]
+    ) -> None:
+        body = history.canonical({**event, "sequence": 1})
+        with refused(LedgerError, "entry 1 was altered"):
+            history.History.replay([(1, body, history.chained("0" * 64, body))])
+
+    def test_a_row_altered_with_its_own_hash_breaks_the_next(self, path: Path) -> None:
+        spending = open_ledger(path)
+        reserve(spending, "2")
+        reserve(spending, "0.5")
+        make_cheaper(path)
+        with refused(LedgerError, "entry 3 was altered"):
+            Ledger.read(path)
+
     def test_a_row_altered_with_all_its_hashes_is_noticed(self, path: Path) -> None:
         spending = open_ledger(path)
         reserve(spending, "2")
-        with closing(sqlite3.connect(path)) as db, db:
-            rows = db.execute("SELECT body, hash FROM event ORDER BY sequence").fetchall()
-            cheap = rows[1][0].replace('"epsilon":"2"', '"epsilon":"1"')
-            new = history.chained(rows[0][1], cheap)
-            db.execute("UPDATE event SET body = ?, hash = ? WHERE sequence = 2", (cheap, new))
+        make_cheaper(path)
         with refused(LedgerError, "older or altered copy", "entry 2"):
             reserve(spending)
 
@@ -436,6 +468,12 @@ class TestFiles:
             db.execute("PRAGMA journal_mode = WAL")
         reserve(open_ledger(other))
 
+    def test_whoever_comes_second_does_not_begin_the_ledger_again(self, path: Path) -> None:
+        spending = open_ledger(path)
+        reserve(spending)
+        ledger._create(path, {**PINS, "budget": "9"}, [])
+        assert (spending.state().budget, spending.state().spent) == (3, 1)
+
     def test_a_missing_folder_and_a_folder_for_a_file_are_refused(self, path: Path) -> None:
         with refused(LedgerError, "folder", "does not exist"):
             open_ledger(path / "x.ledger")
@@ -505,7 +543,12 @@ def newest_in_the_wal(path: Path) -> None:
 
 
 class TestProcesses:
-    def test_racing_processes_spend_the_budget_exactly(self, path: Path) -> None:
+    @pytest.mark.parametrize("notes", [True, False])
+    def test_racing_processes_spend_the_budget_exactly(
+        self, path: Path, state_folder: Path, notes: bool
+    ) -> None:
+        if not notes:  # then nothing but the database keeps them apart
+            state_folder.write_text("a file where the folder should be")
         racers = [spender("race", path, 10) for _ in range(4)]
         accepted = [id for racer in racers for id in output(racer)]
         state = Ledger.read(path)
@@ -523,7 +566,7 @@ class TestProcesses:
         assert 0 in (accepted[0] + accepted[2], accepted[1] + accepted[3])
 
     def test_a_kill_at_any_line_loses_nothing_that_was_published(self, tmp_path: Path) -> None:
-        (line,) = output(spender("kills", tmp_path, 100))
+        (line,) = output(spender("kills", tmp_path, 40))
         assert set(json.loads(line)) == {"nothing", "reserved", "publishing", "published"}
 
     def test_a_kill_at_any_time_loses_nothing_that_was_said(self, path: Path) -> None:

@@ -107,7 +107,7 @@ def test_sums_of_many_nearly_silent_noises_stay_exact():
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(50), Fraction(10**6)])
-def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(scale, monkeypatch):
+def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(scale):
     terms = EXACT_TERMS + 1
     noise = DiscreteLaplaceSum(scale, terms)
     assert not noise.exact
@@ -117,7 +117,7 @@ def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(scale, monkeyp
         if scale > 1:  # at scale 1 a step of the integers is wider than the tolerance
             assert 2 * math.exp(log_tail) == pytest.approx(1 - confidence, rel=1e-2)
         exact = law._smallest(
-            lambda n: law._log_tail_by_successes(n, float(1 / scale), terms),  # noqa: B023
+            lambda n: law._log_tail_by_successes(n, float(1 / scale), terms),
             1 - confidence,
             int(width),
             terms,
@@ -148,7 +148,7 @@ def test_wider_confidence_is_never_narrower():
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan, math.inf, "high", None])
 def test_a_confidence_outside_0_to_1_is_refused(confidence):
-    with pytest.raises(QueryError, match="^confidence must lie strictly between 0 and 1, not "):
+    with pytest.raises(QueryError, match=r"^confidence must lie strictly between 0 and 1, not "):
         DiscreteLaplaceSum(Fraction(1), 1).half_width(confidence)
 
 

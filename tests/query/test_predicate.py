@@ -109,7 +109,8 @@ def test_more_boxes_than_the_cap_are_refused_with_their_number(monkeypatch):
         boxes(parity, SCHEMA)
 
 
-def test_a_condition_that_explodes_is_refused_and_not_waited_for():
+def test_a_condition_that_explodes_is_refused_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(predicate, "MAX_WORK", 50_000)
     axes = 24
     schema = SimpleNamespace(shape=(100,) * axes)
     half = axes // 2
@@ -122,7 +123,7 @@ def test_a_condition_that_explodes_is_refused_and_not_waited_for():
         )
         for i in range(half)
     )
-    with pytest.raises(QueryError, match=r"too complex|separate boxes"):
+    with pytest.raises(QueryError, match="too complex"):
         boxes(All(pairs), schema)
 
 

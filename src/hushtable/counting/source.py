@@ -101,13 +101,28 @@ def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
     return positions
 
 
+def column_names(data: Any) -> list[str]:
+    """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
+    if isinstance(data, str | Path):
+        paths = _paths(str(data))
+        if paths[0].lower().endswith(_CSV_ENDINGS):
+            header = _read_header(paths[0])
+            return max((_fields(header, delimiter) for delimiter in _DELIMITERS), key=len)
+        import pyarrow.parquet as pq
+
+        with silent_engine(f"{data} is not a readable Parquet or CSV file"):
+            return list(pq.read_schema(paths[0]).names)
+    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if names is None:
+        raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
+    return [str(name) for name in names]
+
+
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _open_files(connection: Any, pattern: str, columns: Sequence[str]) -> Any:
-    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
-    if not paths:
-        raise DataError(f"there is no file {pattern}")
+    paths = _paths(pattern)
     if any(Path(path).is_dir() for path in paths):
         raise DataError(f"{pattern} is a folder; name its files, as in '{pattern}/*.parquet'")
     if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
@@ -119,6 +134,13 @@ def _open_files(connection: Any, pattern: str, columns: Sequence[str]) -> Any:
     with silent_engine(f"{pattern} could not be opened; check that it is complete and readable"):
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS SELECT * FROM {source}")
         return connection.table("hush_source")
+
+
+def _paths(pattern: str) -> list[str]:
+    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+    if not paths:
+        raise DataError(f"there is no file {pattern}")
+    return paths
 
 
 def _csv_source(paths: Sequence[str], columns: Sequence[str]) -> str:

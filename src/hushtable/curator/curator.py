@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from hushtable.curator import partition as partitions
 from hushtable.curator import scores
@@ -41,6 +41,15 @@ class Tally:
             raise BudgetError("so many draws that the samplers' precision no longer suffices")
 
 
+class _Sealed:
+    """True data that does not print: not in a repr, nor in a listing of variables."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: Holding) -> None:
+        self.data = data
+
+
 class Curator:
     """Holds true data; answers questions about it with noise, each for its ε."""
 
@@ -53,7 +62,7 @@ class Curator:
         noise: Noise,
         tally: Tally | None = None,
     ) -> None:
-        self.__data = data
+        self.__held = _Sealed(data)
         self._exposure = exposure
         self._account = account
         self._noise = noise
@@ -62,10 +71,14 @@ class Curator:
     def __repr__(self) -> str:
         return f"<Curator of a domain of shape {self.shape}, ε left: {float(self.left):g}>"
 
+    def __reduce__(self) -> NoReturn:
+        # A copy would take the data elsewhere, and its account would be spent twice.
+        raise TypeError("a curator holds true data: it cannot be copied or pickled")
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The domain: how many codes each attribute has."""
-        return self.__data.shape
+        return self.__held.data.shape
 
     @property
     def left(self) -> Fraction:
@@ -83,11 +96,15 @@ class Curator:
         return self._tally.eta
 
     def noisy_counts(self, partition: Partition, *, epsilon: EpsilonLike) -> Measurement:
-        """The count of every part, empty ones included; a row changes one of them by one."""
+        """The count of every part, empty ones included.
+
+        A row that appears changes one count by one; a row that moves changes two, where there are
+        two.
+        """
         self._check_partition(partition)
-        amount, scale = self._price(epsilon, entering=1, moving=2)
+        amount, scale = self._price(epsilon, entering=1, moving=min(2, partition.parts))
         self._account.charge(amount)
-        values = part_counts(self.__data, partition)
+        values = part_counts(self.__held.data, partition)
         self._tally.add(self._noise.add_laplace(values, scale))
         return Measurement(values, scale, amount, {"parts": partition.parts})
 
@@ -104,7 +121,7 @@ class Curator:
         self._check_shape(transform.shape)
         amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         self._account.charge(amount)
-        values = transform.forward(dense_counts(self.__data))
+        values = transform.forward(dense_counts(self.__held.data))
         self._tally.add(self._noise.add_laplace(values, scale))
         return Measurement(values, scale, amount, {"transform": transform.to_dict()})
 
@@ -115,7 +132,7 @@ class Curator:
         self._check_partition(score.partition)
         amount, doubled = self._price(epsilon, entering=2 * score.entering, moving=2 * score.moving)
         self._account.charge(amount)
-        values = score.scores(part_counts(self.__data, score.partition))
+        values = score.scores(part_counts(self.__held.data, score.partition))
         choice, eta = self._noise.choose([value / doubled for value in values])
         self._tally.add(eta)
         return Selection(choice, amount, score.to_dict())
@@ -125,7 +142,7 @@ class Curator:
         and the two most expensive under replace-one, where a person can move between parts."""
         self._check_partition(partition)
         accounts = self._account.split(partition.parts, self._exposure.neighbours)
-        parts = split_data(self.__data, partition)
+        parts = split_data(self.__held.data, partition)
         return tuple(
             Curator(
                 part,

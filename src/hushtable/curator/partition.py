@@ -54,6 +54,8 @@ class Grid:
 
     def __init__(self, groups: Sequence[ArrayLike]) -> None:
         self._groups = [_part_numbers(group) for group in groups]
+        if not self._groups or any(group.ndim != 1 for group in self._groups):
+            raise OptionError("a grid has one list of groups for each attribute")
         self._sizes = [_number_of_parts([group], None) for group in self._groups]
         self.shape = tuple(len(group) for group in self._groups)
         self.parts = int(np.prod(self._sizes, dtype=object))
@@ -86,7 +88,10 @@ TRUSTED: tuple[type, ...] = (Regions, Grid, Whole)
 
 def _part_numbers(labels: ArrayLike) -> NDArray[np.int64]:
     # A copy of our own: a partition that changes between two calls would not be a function.
-    numbers = np.array(labels)
+    try:
+        numbers = np.array(labels)
+    except ValueError:  # lists of different lengths
+        raise OptionError("a partition is given by whole numbers in a regular array") from None
     if numbers.dtype.kind not in "iu":
         raise OptionError("a partition is given by whole numbers")
     return numbers.astype(np.int64)
@@ -96,6 +101,8 @@ def _number_of_parts(labels: Sequence[NDArray[np.int64]], parts: int | None) -> 
     top = max((int(group.max(initial=-1)) for group in labels), default=-1) + 1
     if min((int(group.min(initial=0)) for group in labels), default=0) < -1 or top < 1:
         raise OptionError("part numbers run from 0, with −1 for cells in no part")
+    if parts is not None and (isinstance(parts, bool) or not isinstance(parts, int)):
+        raise OptionError("the number of parts is a whole number")
     if parts is not None and parts < top:
         raise OptionError(f"the partition has part {top - 1}, beyond the {parts} declared")
     return top if parts is None else parts

@@ -27,12 +27,14 @@ from hushtable.noise import exact
 from hushtable.noise.entropy import Entropy, SystemEntropy
 from hushtable.noise.tables import Tables, geometric_tables, in_range, laplace_tables
 
-# Draws for which the bits, and the values they go to, stay in a core's cache.
+# Draws whose bits are made at once: enough to outweigh the calls, few enough for a core's cache.
 _BLOCK = 1 << 17
+# Draws that are assembled at once, for the nearest cache.
 _TILE = 1 << 11
 # Draws that are worth a thread and a source of their own.
 _CHUNK = 1 << 20
 _LARGEST_SCALE = 1 << 55
+# A digit's bits in an entry, which is twice the digit.
 _TWICE_255 = 2 * 255
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -165,31 +167,43 @@ def _add_decided(
 ) -> int:
     """Add the draws that their prefixes decide; list the others and return how many they are.
 
-    `draws` holds 2·draw, plus one for those still open, as the tables' entries do. A digit joins a
-    negative draw complemented, since that is −1 − G. Each loop does one thing to a cache-sized
-    tile, so that the compiler can make vector instructions of all but the look-up itself.
+    Each loop does one thing to a tile that stays in the nearest cache, so that the compiler can
+    make vector instructions of all but the look-up itself.
     """
     found = np.empty(_TILE, dtype=np.int16)
     draws = np.empty(_TILE, dtype=np.int64)
     count = 0
     for start in range(0, len(values), _TILE):
         tile = values[start : start + _TILE]
-        size = len(tile)
-        _look_up(entries[0], prefixes[0, start : start + size], found)
-        for i in range(size):
-            draws[i] = found[i]
-        for part in range(1, len(entries)):
-            _look_up(entries[part], prefixes[part, start : start + size], found)
-            for i in range(size):
-                digit = found[i] ^ ((draws[i] >> 63) & _TWICE_255)
-                draws[i] = ((draws[i] & -2) << 8) | digit | (draws[i] & 1)
-        for i in range(size):
+        _draw(draws, prefixes[:, start : start + len(tile)], entries, found)
+        for i in range(len(tile)):
             tile[i] += (draws[i] >> 1) & ((draws[i] & 1) - 1)
-        for i in range(size):
+        for i in range(len(tile)):
             if draws[i] & 1:
                 open_draws[count] = start + i
                 count += 1
     return count
+
+
+@_compiled
+def _draw(
+    draws: NDArray[np.int64],
+    prefixes: NDArray[np.uint16],
+    entries: NDArray[np.int16],
+    found: NDArray[np.int16],
+) -> None:
+    """Join the parts of each draw: twice the draw, plus one if some part is still open.
+
+    A digit joins a negative draw complemented, since that is −1 − G.
+    """
+    _look_up(entries[0], prefixes[0], found)
+    for i in range(prefixes.shape[1]):
+        draws[i] = found[i]
+    for part in range(1, len(entries)):
+        _look_up(entries[part], prefixes[part], found)
+        for i in range(prefixes.shape[1]):
+            digit = found[i] ^ ((draws[i] >> 63) & _TWICE_255)
+            draws[i] = ((draws[i] & -2) << 8) | digit | (draws[i] & 1)
 
 
 @_compiled

@@ -11,13 +11,14 @@ Each part is drawn by inversion: its value is the number of thresholds T ≤ u, 
 bits and T the cumulative probabilities times 2^128, rounded. The first 16 bits of u nearly always
 decide; a prefix that a threshold falls into ("straddles") is refined with the other 112 bits.
 
-How far from the ideal law: the probabilities are computed with 256 bits. exp is correctly rounded
-to 120 digits and a power is reached by at most 2^14 products that are each cut below 2^-256, so it
-is off by less than 2^-240; a digit's law divides by 1 − α^(256w) > 2^-34 at least, for an error
-below 2^-204. Rounding to 128 bits then leaves each threshold within 2^-128 of the truth (nearly
-half of that). Moving one threshold by e moves the law by at most e in total variation; thresholds
-that round to 0 or to 1 are left out, which folds a tail of at most 2^-128 at either end into its
-neighbour. In total at most (thresholds + 2)·2^-128 for each look-up, and a draw adds its parts up.
+How far from the ideal law: the probabilities are computed with 256 bits. exp and its argument, at
+most 1024, are correctly rounded to 120 digits, and a power is reached by fewer than 2^14 products,
+each off by at most 2^-256 for either factor and for the cut, so it is off by less than 2^-240. The
+law of a digit divides by 1 − α^(256w) > 2^-33, for an error below 2^-200. Rounding to 128 bits then
+leaves each threshold within 2^-128 of the truth (hardly more than half of that, in fact). Moving
+one threshold by e moves the law by at most e in total variation; thresholds that round to 0 or 1
+are left out, which folds a tail of at most 2^-128 at either end into its neighbour. In total at
+most (thresholds + 2)·2^-128 for each look-up, and a draw adds up its look-ups.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Tables(NamedTuple):
 
     `entries[part, p]` is twice the value nearest zero that a uniform beginning with the 16 bits p
     can have, plus one if it can have others. `thresholds` has rows of (upper, lower) 64-bit halves,
-    `bounds[part]` to `bounds[part + 1]` for each part; value v begins above row `origins[part] + v`
-    less one, and ends at row `origins[part] + v`.
+    `bounds[part]` to `bounds[part + 1]` for each part; value v ends before the threshold in row
+    `origins[part] + v`, and the next begins with it.
     """
 
     entries: NDArray[np.int16]

@@ -2,7 +2,8 @@
 
 There is one small JSON file per ledger, named by the ledger's identity, in the user's state folder
 (HUSHTABLE_STATE overrides it). It only ever moves forward. Where the folder cannot be used the
-ledger still works, and warns that older copies would not be noticed.
+ledger still works, and warns that older copies would not be noticed. It guards against mistakes (a
+restored backup, a copied folder), not against an owner who alters both.
 """
 
 from __future__ import annotations

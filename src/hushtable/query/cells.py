@@ -6,9 +6,8 @@ the sum of k of them, whatever the cells.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,16 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.errors import QueryError
 from hushtable.query.box import Box, CodeSet, Interval, Region, cells
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 
 NOTE = "sum of noisy cells"
 
-# More slices than this are gathered axis by axis instead of being added one by one.
-_MAX_SLICES = 256
+# Boxes are added up in pieces that span at most this many cells, which bounds the memory.
+_PIECE = 2**24
 
 ReadBox = Callable[..., NDArray[Any]]
 """Reads the box that slices, one per axis, cut out of the matrix."""
+
+Groups = Sequence[tuple[int, Sequence[Interval]]]
+"""For some axes: disjoint ranges of codes, in the order of the codes."""
 
 
 @dataclass(frozen=True)
@@ -42,93 +45,145 @@ class NoisyCells:
     """A matrix of noisy counts, all with noise of the same scale."""
 
     read: ReadBox
-    shape: tuple[int, ...]
     scale: Fraction
 
     note = NOTE
 
+    def law(self, region: Region) -> NoiseLaw:
+        """The law of the noise in the count of a region."""
+        return DiscreteLaplaceSum(self.scale, cells(region))
+
     def count(self, region: Region) -> tuple[int, NoiseLaw]:
         """The noisy count of a region, and the law of its noise."""
-        value = sum(int(self._sum(box, ())) for box in region)
-        return value, DiscreteLaplaceSum(self.scale, cells(region))
+        return int(self._sums(region, ())), self.law(region)
 
-    def group(self, region: Region, groups: Sequence[tuple[int, Sequence[Interval]]]) -> Estimates:
+    def group(self, region: Region, groups: Groups) -> Estimates:
         """The noisy count of a region cut by groups of codes along some axes.
 
         Rows run through the groups with the last axis fastest.
         """
-        sizes = tuple(len(intervals) for _, intervals in groups)
-        values = np.zeros(sizes, np.int64)
-        terms = np.zeros(sizes, np.int64)
+        values = self._sums(region, groups)
+        terms = np.zeros(values.shape, np.int64)
         for box in region:
-            values += self._sum(box, groups)
             terms += _cells_by_group(box, groups)
         distinct, law_of_row = np.unique(terms.reshape(-1), return_inverse=True)
         laws = tuple(DiscreteLaplaceSum(self.scale, int(count)) for count in distinct)
         return Estimates(values.reshape(-1), laws, law_of_row.reshape(-1))
 
-    def _sum(self, box: Box, groups: Sequence[tuple[int, Sequence[Interval]]]) -> NDArray[np.int64]:
-        """The sums over a box, cut along the grouped axes, which come in the order of `groups`."""
-        if not box.cells:
-            return np.zeros([len(intervals) for _, intervals in groups], np.int64)
-        grouped = {axis for axis, _ in groups}
-        plain = [i for i in range(len(self.shape)) if i not in grouped]
-        hull = [slice(codes.intervals[0][0], codes.intervals[-1][1]) for codes in box.sets]
-        ragged = [i for i in plain if len(box.sets[i].intervals) > 1]
-        if math.prod(len(box.sets[i].intervals) for i in ragged) > _MAX_SLICES:
-            matrix = self.read(*hull)
-            for i in ragged:
-                matrix = matrix.take(_offsets(box.sets[i], hull[i].start), axis=i)
-            total = matrix.sum(axis=tuple(plain), dtype=np.int64)
-        else:
-            total = sum(
-                self.read(*_replaced(hull, ragged, choice)).sum(axis=tuple(plain), dtype=np.int64)
-                for choice in itertools.product(*(box.sets[i].intervals for i in ragged))
-            )
-        total = np.asarray(total)
-        kept = sorted(grouped)
-        for position, axis in enumerate(kept):
-            intervals = next(intervals for i, intervals in groups if i == axis)
-            total = _sum_groups(total, position, box.sets[axis], intervals)
-        ordered: NDArray[np.int64] = total.transpose([kept.index(axis) for axis, _ in groups])
-        return ordered
+    def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
+        """The sums over a region by group, in the order of `groups`."""
+        sums = np.zeros([len(intervals) for _, intervals in groups], np.int64)
+        bound = 0
+        for box in region:
+            for piece in _pieces(box):
+                matrix = self.read(*_hull(piece))
+                bound += piece.cells * (np.iinfo(matrix.dtype).max + 1)
+                sums += _piece_sums(matrix, piece, groups)
+        if bound > np.iinfo(np.int64).max:
+            self._refuse_overflow(region, groups)
+        return sums
+
+    def _refuse_overflow(self, region: Region, groups: Groups) -> None:
+        """Refuse sums that wrap around 64 bits: no honest noise is so large."""
+        rough = np.zeros([len(intervals) for _, intervals in groups], np.float64)
+        for box in region:
+            for piece in _pieces(box):
+                rough += _piece_sums(self.read(*_hull(piece)), piece, groups, np.float64)
+        if np.any(np.abs(rough) > 2.0**62):
+            raise QueryError("the release's noisy counts are too large to add up")
 
 
-def _replaced(hull: list[slice], axes: list[int], choice: Sequence[Interval]) -> list[slice]:
-    slices = list(hull)
-    for axis, (start, stop) in zip(axes, choice, strict=True):
-        slices[axis] = slice(start, stop)
-    return slices
+def _pieces(box: Box, axis: int = 0) -> Iterator[Box]:
+    """Cut a box into boxes that span few cells, along its first axes, so that each is compact."""
+    extents = [part.stop - part.start for part in _hull(box)]
+    if not box.cells:
+        return
+    if math.prod(extents) <= _PIECE:
+        yield box
+        return
+    step = max(_PIECE // math.prod(extents[axis + 1 :]), 1)
+    codes = box.sets[axis]
+    for start in range(codes.intervals[0][0], codes.intervals[-1][1], step):
+        window = codes.intersection(CodeSet.of((start, start + step)))
+        piece = Box((*box.sets[:axis], window, *box.sets[axis + 1 :]))
+        yield from _pieces(piece, axis + 1)
 
 
-def _offsets(codes: CodeSet, origin: int) -> NDArray[np.int64]:
-    return np.concatenate([np.arange(start, stop) for start, stop in codes.intervals]) - origin
+def _hull(box: Box) -> list[slice]:
+    """The smallest slices that hold a box."""
+    return [
+        slice(codes.intervals[0][0], codes.intervals[-1][1]) if codes else slice(0, 0)
+        for codes in box.sets
+    ]
+
+
+def _piece_sums(
+    matrix: NDArray[Any], box: Box, groups: Groups, dtype: type[np.generic] = np.int64
+) -> NDArray[Any]:
+    """The sums over a box by group, from the matrix of its hull."""
+    for axis, codes in enumerate(box.sets):
+        if len(codes.intervals) > 1:
+            matrix = matrix.take(_codes(codes) - codes.intervals[0][0], axis)
+    kept = sorted(axis for axis, _ in groups)
+    plain = tuple(axis for axis in range(matrix.ndim) if axis not in kept)
+    if plain or not kept:
+        matrix = np.asarray(matrix.sum(axis=plain, dtype=dtype))
+    ranges = dict(groups)
+    for position, axis in enumerate(kept):
+        matrix = _sum_groups(matrix, position, box.sets[axis], ranges[axis], dtype)
+    return matrix.transpose([kept.index(axis) for axis, _ in groups])
+
+
+def _codes(codes: CodeSet) -> NDArray[np.int64]:
+    """Every code of a set, in order."""
+    starts, stops = np.array(codes.intervals).T
+    lengths = stops - starts
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
 
 
 def _sum_groups(
-    matrix: NDArray[np.int64], axis: int, codes: CodeSet, groups: Sequence[Interval]
-) -> NDArray[np.int64]:
-    """Add up an axis, which spans the hull of `codes`, group by group and inside `codes` only."""
-    origin, end = codes.intervals[0][0], codes.intervals[-1][1]
-    inside = np.zeros(end - origin, bool)
-    inside[_offsets(codes, origin)] = True
-    shape = [1] * matrix.ndim
-    shape[axis] = len(inside)
-    matrix = np.where(inside.reshape(shape), matrix, 0)
-    sums = np.concatenate(
-        [np.zeros_like(matrix.take([0], axis)), np.cumsum(matrix, axis=axis)], axis=axis
-    )
-    starts, stops = (np.clip(ends, origin, end) - origin for ends in np.array(groups).T)
-    return np.asarray(sums.take(stops, axis) - sums.take(starts, axis))
+    matrix: NDArray[Any],
+    axis: int,
+    codes: CodeSet,
+    groups: Sequence[Interval],
+    dtype: type[np.generic],
+) -> NDArray[Any]:
+    """Add up an axis, whose places are the codes of a set in order, group by group."""
+    starts, stops = _ranks(codes, groups)
+    held = starts < stops
+    sums = np.zeros((*matrix.shape[:axis], len(starts), *matrix.shape[axis + 1 :]), dtype)
+    if np.array_equal(starts[held], np.arange(matrix.shape[axis])):  # one code each
+        np.moveaxis(sums, axis, 0)[held] = np.moveaxis(matrix, axis, 0)
+    elif held.any():
+        # Sums from each start to its stop and, of no interest, on from there to the next start.
+        cuts = np.stack([starts[held], stops[held]], axis=1).reshape(-1)
+        cuts = cuts[:-1] if cuts[-1] == matrix.shape[axis] else cuts
+        both = np.add.reduceat(matrix, cuts, axis=axis, dtype=dtype)
+        np.moveaxis(sums, axis, 0)[held] = np.moveaxis(both, axis, 0)[::2]
+    return sums
 
 
-def _cells_by_group(
-    box: Box, groups: Sequence[tuple[int, Sequence[Interval]]]
-) -> NDArray[np.int64]:
+def _ranks(codes: CodeSet, groups: Sequence[Interval]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """How many codes of a set lie before each group's start, and before its stop."""
+    ends = np.array(groups, np.int64).reshape(-1, 2).T
+    if not codes:
+        return np.zeros_like(ends[0]), np.zeros_like(ends[1])
+    starts, stops = np.array(codes.intervals).T
+    before = np.concatenate(([0], np.cumsum(stops - starts)))
+    # The codes of the intervals that begin before the end, less what the last has beyond it.
+    begun = np.searchsorted(starts, ends, side="left")
+    beyond = np.where(begun > 0, np.maximum(stops[begun - 1] - ends, 0), 0)
+    ranks = before[begun] - beyond
+    return ranks[0], ranks[1]
+
+
+def _cells_by_group(box: Box, groups: Groups) -> NDArray[np.int64]:
+    """How many cells of a box each group holds."""
     grouped = {axis for axis, _ in groups}
     others = math.prod(codes.count for i, codes in enumerate(box.sets) if i not in grouped)
     counts = np.array(others, np.int64)
     for axis, intervals in groups:
-        along = [box.sets[axis].intersection(CodeSet.of(interval)).count for interval in intervals]
-        counts = np.multiply.outer(counts, np.array(along, np.int64))
+        starts, stops = _ranks(box.sets[axis], intervals)
+        counts = np.multiply.outer(counts, stops - starts)
     return counts

@@ -158,16 +158,17 @@ def _operands(node: exp.Expression) -> Iterator[exp.Expression]:
 
 def _value(node: exp.Expression, attribute: Attribute) -> Value | None:
     """The value of a literal; None for NULL."""
-    node = without_parentheses(node)
+    node, negative = without_parentheses(node), False
+    while isinstance(node, exp.Neg):
+        node, negative = without_parentheses(node.this), not negative
     name = sql_name(attribute.name)
     match node:
         case exp.Null():
             return None
         case exp.Literal():
-            return Value(str(node.this)) if node.is_string else Value.of_number(str(node.this))
-        case exp.Neg():
-            inner = _value(node.this, attribute)
-            return None if inner is None else inner.negated()
+            text = str(node.this)
+            value = Value(text) if node.is_string else Value.of_number(text)
+            return value.negated() if negative else value
         case exp.Column():
             text = quoted(node.name)
             raise QueryError(

@@ -25,6 +25,7 @@ from hushtable.query.syntax import (
     parse_select,
     quoted,
     refuse_extras,
+    shallow,
     without_parentheses,
 )
 
@@ -49,10 +50,10 @@ def parse_query(sql: str, schema: Schema) -> Query:
 
     Raises `QueryError` with one line for anything it does not support.
     """
-    select = parse_select(sql)
-    refuse_extras(select, _CLAUSES, SELECT_HELP)
-    tables = _tables(select, schema)
-    return _SelectReader(schema, tables).read(select)
+    with shallow():
+        select = parse_select(sql)
+        refuse_extras(select, _CLAUSES, SELECT_HELP)
+        return _SelectReader(schema, _tables(select, schema)).read(select)
 
 
 def parse_where(text: str | None, schema: Schema) -> Region:
@@ -61,9 +62,10 @@ def parse_where(text: str | None, schema: Schema) -> Region:
         return (Box.full(schema.shape),)
     if not isinstance(text, str):
         raise QueryError('a condition is a text such as "age BETWEEN 20 AND 29"')
-    select = parse_select(f"SELECT 1 WHERE {text}")
-    refuse_extras(select, {"expressions", "where"}, "a condition holds nothing after it")
-    return _region(select, schema, {schema.name.casefold()})
+    with shallow():
+        select = parse_select(f"SELECT 1 WHERE {text}")
+        refuse_extras(select, {"expressions", "where"}, "a condition holds nothing after it")
+        return _region(select, schema, {schema.name.casefold()})
 
 
 class _Term(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import Dialect, TokenType, exp
@@ -30,6 +32,15 @@ class _Plain(Dialect):
     NULL_ORDERING = "nulls_are_last"
 
 
+@contextmanager
+def shallow() -> Iterator[None]:
+    """Turn a stack that runs out, in the parser or after it, into a refusal."""
+    try:
+        yield
+    except RecursionError:
+        raise QueryError("the SQL is nested too deeply") from None
+
+
 def parse_select(sql: str) -> exp.Select:
     """The one SELECT statement a text holds."""
     dialect = _Plain()
@@ -39,8 +50,6 @@ def parse_select(sql: str) -> exp.Select:
         statements: list[Any] = [
             tree for tree in dialect.parser().parse(tokens, sql) if tree is not None
         ]
-    except RecursionError:
-        raise QueryError("the SQL is nested too deeply") from None
     except SqlglotError as problem:
         raise QueryError(_one_line(problem)) from None
     if len(statements) != 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,41 @@ from numpy.typing import NDArray
 
 from hushtable.schema import Attribute, Edges, IntegerRange
 
-
-def decode(attribute: Attribute, codes: NDArray[Any]) -> pa.Array:
-    """The value of each code: an integer or a label, null for nulls and undeclared values."""
-    codes = codes.astype(np.int64, copy=False)
-    missing = None if attribute.other is None else codes == attribute.other
-    if isinstance(attribute.values, IntegerRange):
-        return pa.array(codes + attribute.values.low, mask=missing)
-    labels = [str(attribute.label(code)) for code in range(attribute.declared)]
-    picks = pa.array(codes, mask=missing)
-    return pa.DictionaryArray.from_arrays(picks, pa.array(labels, pa.string())).cast(pa.string())
+Decoder = Callable[[NDArray[Any]], pa.Array]
 
 
-def decode_within_bins(
-    attribute: Attribute, codes: NDArray[Any], random: np.random.Generator
-) -> pa.Array:
-    """Like `decode`, but a bin becomes a value drawn evenly from it."""
+def decoder(attribute: Attribute) -> Decoder:
+    """What turns codes into values: integers or labels, null for nulls and undeclared values."""
+    values = attribute.values
+    if isinstance(values, IntegerRange):
+        low = values.low
+        return lambda codes: pa.array(_wide(codes) + low, mask=_missing(attribute, codes))
+    labels = pa.array([str(values.label(code)) for code in range(values.size)], pa.string())
+    return lambda codes: labels.take(pa.array(_wide(codes), mask=_missing(attribute, codes)))
+
+
+def decoder_within_bins(attribute: Attribute, random: np.random.Generator) -> Decoder:
+    """Like `decoder`, but a bin becomes a value drawn evenly from it."""
     if not isinstance(attribute.values, Edges):
-        return decode(attribute, codes)
+        return decoder(attribute)
     edges = np.array(attribute.values.edges)
-    missing = None if attribute.other is None else codes == attribute.other
-    bins = np.minimum(codes, attribute.declared - 1)
-    low, high = edges[bins], edges[bins + 1]
-    if edges.dtype.kind == "i":  # whole edges: whole values, below the upper edge
-        return pa.array(random.integers(low, high), mask=missing)
-    return pa.array(low + random.random(len(low)) * (high - low), mask=missing)
+
+    def draw(codes: NDArray[Any]) -> pa.Array:
+        bins = np.minimum(codes, len(edges) - 2)  # nulls draw too, and are masked
+        low, high = edges[bins], edges[bins + 1]
+        if edges.dtype.kind == "i":  # whole edges: whole values, below the upper edge
+            drawn = random.integers(low, high)
+        else:  # rounding may reach the upper edge, which is the next bin's
+            spread = low + random.random(len(low)) * (high - low)
+            drawn = np.minimum(spread, np.nextafter(high, low))
+        return pa.array(drawn, mask=_missing(attribute, codes))
+
+    return draw
+
+
+def _wide(codes: NDArray[Any]) -> NDArray[np.int64]:
+    return codes.astype(np.int64, copy=False)
+
+
+def _missing(attribute: Attribute, codes: NDArray[Any]) -> NDArray[np.bool_] | None:
+    return None if attribute.other is None else codes == attribute.other

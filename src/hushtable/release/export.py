@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ import pyarrow as pa
 
 from hushtable.errors import OptionError
 from hushtable.query.answer import ResultTable
-from hushtable.release.decode import decode
+from hushtable.release.decode import decoder
 from hushtable.release.release import Release
 
 ENDINGS = (".parquet", ".csv", ".xlsx")
 SHEET_ROWS = 1_048_576
+SHEET_TEXT = 32_767
 _BATCH = 2**20
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # what XML cannot hold
 
 Progress = Callable[[int, int], None]
 
@@ -57,22 +61,28 @@ def _cell_batches(release: Release) -> Iterator[pa.RecordBatch]:
     schema = release.schema
     flat = release.cells().reshape(-1)
     stderr = release.cell_stderr
+    decoders = {attribute.name: decoder(attribute) for attribute in schema.attributes}
+    count_name, stderr_name = _unused(("count", "stderr"), decoders)
     for start in range(0, schema.cells, _BATCH):
-        picks = np.arange(start, min(start + _BATCH, schema.cells))
+        counts = flat[start : start + _BATCH].astype(np.int64)
+        codes = np.unravel_index(np.arange(start, start + len(counts)), schema.shape)
         columns = {
-            attribute.name: decode(attribute, codes)
-            for attribute, codes in zip(
-                schema.attributes, np.unravel_index(picks, schema.shape), strict=True
-            )
+            name: decode(along)
+            for (name, decode), along in zip(decoders.items(), codes, strict=True)
         }
-        names = _unused(("count", "stderr"), columns)
-        measures = (flat[picks].astype(np.int64), np.full(len(picks), stderr))
-        yield pa.RecordBatch.from_pydict(columns | dict(zip(names, measures, strict=True)))
+        columns[count_name] = pa.array(counts)
+        columns[stderr_name] = pa.array(np.full(len(counts), stderr))
+        yield pa.RecordBatch.from_pydict(columns)
 
 
-def _unused(names: tuple[str, ...], taken: dict[str, pa.Array]) -> list[str]:
-    """The names, with an underscore where an attribute has that name already."""
-    return [name + "_" * (name in taken) for name in names]
+def _unused(names: tuple[str, ...], taken: Collection[str]) -> list[str]:
+    """The names, with underscores where an attribute has that name already."""
+    unused = []
+    for name in names:
+        while name in taken:
+            name += "_"
+        unused.append(name)
+    return unused
 
 
 def _write(
@@ -83,6 +93,9 @@ def _write(
     try:
         writers[path.suffix.lower()](_watched(batches, total, progress), partial)
         partial.replace(path)
+    except OSError as problem:
+        reason = problem.strerror or "the disk may be full"
+        raise OptionError(f"{path} could not be written: {reason}") from None
     finally:
         partial.unlink(missing_ok=True)
 
@@ -122,18 +135,33 @@ def _write_xlsx(batches: Iterator[pa.RecordBatch], path: Path) -> None:
     from openpyxl import Workbook
 
     book = Workbook(write_only=True)
-    sheet = book.create_sheet("cells")
-    first = next(batches)
-    sheet.append(first.schema.names)
-    for batch in (first, *batches):
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            sheet.append([_as_text(sheet, value) for value in row])
+    try:
+        sheet = book.create_sheet("cells")
+        first = next(batches)
+        sheet.append([_in_sheet(sheet, name) for name in first.schema.names])
+        for batch in itertools.chain([first], batches):
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                sheet.append([_in_sheet(sheet, value) for value in row])
+    except BaseException:
+        _discard(book)
+        raise
     book.save(path)
 
 
-def _as_text(sheet: Any, value: Any) -> Any:
-    """A label that starts like a formula stays a label."""
-    if not isinstance(value, str) or not value.startswith("="):
+def _discard(book: Any) -> None:
+    """Close the sheets and remove their temporary files."""
+    for sheet in book.worksheets:
+        sheet.close()
+        sheet._writer.cleanup()
+
+
+def _in_sheet(sheet: Any, value: Any) -> Any:
+    """A value for a spreadsheet; a label that looks like a formula or an error stays a label."""
+    if not isinstance(value, str):
+        return value
+    if len(value) > SHEET_TEXT or _UNWRITABLE.search(value):
+        raise OptionError("a label is too long or too odd for a spreadsheet; use .parquet")
+    if not value.startswith(("=", "#")):
         return value
     from openpyxl.cell import WriteOnlyCell
 

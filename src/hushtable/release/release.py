@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import HushError, QueryError, ReleaseError
-from hushtable.privacy.loss import parse_stored_epsilon
+from hushtable.errors import QueryError, ReleaseError
 from hushtable.query.answer import Answer, ResultTable
 from hushtable.query.box import Box, CodeSet, Interval, Region
 from hushtable.query.cells import Estimates, NoisyCells
 from hushtable.query.grouping import Group, Query, check_row_cap, held_groups, query_nodes
 from hushtable.query.law import NoiseLaw
-from hushtable.release.store import StoredArray, read_manifest
+from hushtable.release.manifest import Manifest, noise_scale, read_manifest
+from hushtable.release.store import StoredArray
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ class Reader(Protocol):
     @property
     def note(self) -> str:
         """Where its values and errors come from."""
+
+    def law(self, region: Region) -> NoiseLaw:
+        """The law of the noise in the count of a region; reads no data."""
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The count of a region, and the law of its noise."""
@@ -51,28 +54,36 @@ class Release:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest = read_manifest(folder)
-        self.schema = _schema(folder, self.manifest)
-        self.arrays = _arrays(folder, self.manifest, self.schema)
-        self._reader = _reader(folder, self.manifest, self.arrays)
+        self._manifest = read_manifest(folder)
+        self.arrays, self._reader = _reader(folder, self._manifest)
 
     def __repr__(self) -> str:
         return f"<Release of {self.schema.name!r} by {self.mechanism}, ε = {self.epsilon}>"
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """What its manifest.json says, every field of the type it should have."""
+        return self._manifest.content
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+        return self._manifest.schema
+
+    @property
     def mechanism(self) -> str:
         """The mechanism that made it."""
-        return str(self.manifest["mechanism"])
+        return self._manifest.mechanism
 
     @property
     def epsilon(self) -> Fraction:
         """The ε it cost."""
-        return parse_stored_epsilon(self.manifest["privacy"]["epsilon"])
+        return self._manifest.epsilon
 
     @property
     def private(self) -> bool:
         """Whether its noise came from the operating system's randomness."""
-        return self.manifest["private"] is True
+        return self._manifest.private
 
     def verify(self) -> None:
         """Check every byte against the manifest's checksums."""
@@ -160,7 +171,7 @@ class Release:
     def cell_stderr(self) -> float:
         """The standard error of a single cell."""
         cell = Box(tuple(CodeSet.single(0) for _ in self.schema.shape))
-        return math.sqrt(self._reader.count((cell,))[1].variance)
+        return math.sqrt(self._reader.law((cell,)).variance)
 
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pyarrow.Table:
         """Draw rows that look like the table; by default as many as the noisy total.
@@ -172,45 +183,25 @@ class Release:
         return synthesize(self.schema, self.cells(), rows=rows, seed=seed)
 
 
-def _schema(folder: Path, manifest: dict[str, Any]) -> Schema:
-    try:
-        if not isinstance(manifest["private"], bool) or not isinstance(manifest["mechanism"], str):
-            raise KeyError
-        parse_stored_epsilon(str(manifest["privacy"]["epsilon"]))
-        return Schema.from_dict(manifest["schema"])
-    except HushError as problem:
-        raise ReleaseError(f"{folder}: the manifest's schema is not valid: {problem}") from None
-    except (KeyError, TypeError):
-        raise ReleaseError(f"{folder}: the manifest is incomplete") from None
+Arrays = dict[str, StoredArray]
 
 
-def _arrays(folder: Path, manifest: dict[str, Any], schema: Schema) -> dict[str, StoredArray]:
-    entries = manifest.get("arrays")
-    if not isinstance(entries, dict) or set(entries) != {"cells"}:
-        raise ReleaseError(f"{folder}: the manifest does not list the arrays of its reader")
-    return {name: StoredArray(folder, name, entry, schema.shape) for name, entry in entries.items()}
-
-
-def _noisy_cells(manifest: dict[str, Any], arrays: dict[str, StoredArray]) -> Reader:
-    noise = manifest["noise"]
-    if noise["law"] != "discrete-laplace":
-        raise ValueError
-    scale = Fraction(str(noise["scale"]))
-    if not 0 < scale < 2**200:
-        raise ValueError
-    return NoisyCells(arrays["cells"].read, arrays["cells"].shape, scale)
-
-
-_READERS: dict[str, Callable[[dict[str, Any], dict[str, StoredArray]], Reader]] = {
-    "cells": _noisy_cells
-}
-
-
-def _reader(folder: Path, manifest: dict[str, Any], arrays: dict[str, StoredArray]) -> Reader:
-    make = _READERS.get(str(manifest.get("reader")))
-    if make is None:
+def _reader(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    """The arrays of a release, and what answers from them."""
+    open_reader = _READERS.get(manifest.reader)
+    if open_reader is None:
         raise ReleaseError(f"{folder}: this hushtable cannot read its measurements: upgrade it")
-    try:
-        return make(manifest, arrays)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise") from None
+    return open_reader(folder, manifest)
+
+
+def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    if set(manifest.arrays) != {"cells"}:
+        raise ReleaseError(f"{folder}: the manifest must list one array, 'cells'")
+    scale = noise_scale(manifest.noise)
+    if scale is None:
+        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
+    cells = StoredArray(folder, "cells", manifest.arrays["cells"], manifest.schema.shape)
+    return {"cells": cells}, NoisyCells(cells.read, scale)
+
+
+_READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {"cells": _open_cells}

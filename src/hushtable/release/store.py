@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import mmap
 import os
 import stat
 from collections.abc import Mapping
@@ -26,7 +27,10 @@ from hushtable.scratch import sync_folder
 MANIFEST = "manifest.json"
 FORMAT = 1
 CHUNK = 4 * 2**20
-MAX_MANIFEST = 256 * 2**20
+MAX_MANIFEST = 64 * 2**20
+MAX_ITEMS = 4_000_000
+"""The most values a manifest may hold: parsed, they take some sixty bytes each."""
+MAX_AXES = 64
 
 _DTYPES = {np.dtype(f"<i{width}").str: np.dtype(f"<i{width}") for width in (1, 2, 4, 8)}
 
@@ -52,12 +56,19 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[np.int64]]) -> dict[
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> str:
     """Write the manifest and make the folder durable; returns the manifest's SHA-256."""
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    if len(text) > MAX_MANIFEST or count_items(text) > MAX_ITEMS:
+        raise ReleaseError(f"the schema is too large: no reader would open this {MANIFEST}")
     with open(folder / MANIFEST, "xb") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     sync_folder(folder)
     return hashlib.sha256(text).hexdigest()
+
+
+def count_items(text: bytes) -> int:
+    """A bound on how many values a JSON text holds, before it is parsed."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def _write_array(path: Path, array: NDArray[np.int64]) -> dict[str, Any]:
@@ -102,44 +113,26 @@ def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read and check the manifest's form; a newer format is refused."""
-    raw = _read_regular(folder, MANIFEST)
-    try:
-        manifest = json.loads(raw, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise ReleaseError(f"{folder}: manifest.json is not valid JSON") from None
-    if not isinstance(manifest, dict) or manifest.get("hushtable") != "release":
-        raise ReleaseError(f"{folder} is not a hushtable release")
-    version = manifest.get("format")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ReleaseError(f"{folder}: the manifest has no format version")
-    if version > FORMAT:
-        raise ReleaseError(
-            f"{folder} has format {version}, this hushtable reads up to {FORMAT}: upgrade it"
-        )
-    return manifest
+def read_plain_file(folder: Path, name: str, limit: int) -> bytes:
+    """The bytes of a plain file of the folder, which may not be larger than the limit."""
+    with open(_open_plain(folder, name), "rb") as file:
+        # A limited read too, for the file may grow after its size was asked.
+        too_large = os.fstat(file.fileno()).st_size > limit
+        raw = b"" if too_large else file.read(limit + 1)
+    if too_large or len(raw) > limit:
+        raise ReleaseError(f"{folder}: {name} is larger than {limit // 2**20} MiB")
+    return raw
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _read_regular(folder: Path, name: str) -> bytes:
-    descriptor = _open_regular(folder, name)
-    with open(descriptor, "rb") as file:
-        if os.fstat(descriptor).st_size > MAX_MANIFEST:
-            raise ReleaseError(f"{folder}: {name} is larger than {MAX_MANIFEST // 2**20} MiB")
-        return file.read()
-
-
-def _open_regular(folder: Path, name: str) -> int:
+def _open_plain(folder: Path, name: str) -> int:
     """Open a plain file inside the folder: no links, devices or other folders."""
     try:
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        problem = "there is no such folder" if not folder.exists() else f"{name} is missing"
+        problem = f"{name} is missing" if folder.is_dir() else "there is no such folder"
         raise ReleaseError(f"{folder}: {problem}") from None
+    except NotADirectoryError:
+        raise ReleaseError(f"{folder}: a release is a folder, and this is a file") from None
     except (OSError, ValueError):
         raise ReleaseError(f"{folder}: {name} cannot be read as a plain file") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -153,58 +146,108 @@ class StoredArray:
 
     def __init__(self, folder: Path, name: str, entry: Any, shape: tuple[int, ...]) -> None:
         self._where = f"{folder}: array {name!r}"
-        dtype, hashes = self._check_entry(entry, shape)
-        header = _header(dtype, shape)
-        size = math.prod(shape) * dtype.itemsize
-        descriptor = _open_regular(folder, f"{name}.npy")
-        with open(descriptor, "rb") as file:
-            if os.fstat(descriptor).st_size != len(header) + size:
-                raise ReleaseError(f"{self._where} does not have the size the manifest says")
-            if file.read(len(header)) != header:
-                raise ReleaseError(f"{self._where} does not have the header the manifest says")
-            self._bytes: NDArray[np.uint8] = np.memmap(
-                file, np.uint8, mode="r", offset=len(header), shape=(size,)
-            )
+        dtype, self._hashes = self._check_entry(entry, f"{name}.npy", shape)
+        self._bytes = self._map(folder, f"{name}.npy", _header(dtype, shape), dtype, shape)
         self._array = self._bytes.view(dtype).reshape(shape)
-        self._hashes = hashes
-        self._verified = [False] * len(hashes)
+        self._verified = np.zeros(len(self._hashes), bool)
 
-    def _check_entry(self, entry: Any, shape: tuple[int, ...]) -> tuple[np.dtype[Any], list[str]]:
-        if not isinstance(entry, dict) or entry.get("dtype") not in _DTYPES:
-            raise ReleaseError(f"{self._where} has no known integer type")
-        dtype = _DTYPES[entry["dtype"]]
-        chunks = -(-math.prod(shape) * dtype.itemsize // CHUNK)
-        hashes = entry.get("sha256")
+    def _check_entry(
+        self, entry: Any, file: str, shape: tuple[int, ...]
+    ) -> tuple[np.dtype[Any], list[str]]:
+        # Few axes first: the product of a million sizes is a number of a million digits.
+        if len(shape) > MAX_AXES:
+            raise ReleaseError(f"{self._where} has more than {MAX_AXES} axes")
+        if not isinstance(entry, dict) or entry.get("file") != file:
+            raise ReleaseError(f"{self._where} must be the file {file}")
+        if str(entry.get("dtype")) not in _DTYPES:
+            raise ReleaseError(f"{self._where} has no integer type we know")
         if entry.get("shape") != list(shape) or entry.get("chunk") != CHUNK:
             raise ReleaseError(f"{self._where} does not have the shape of the schema")
+        dtype = _DTYPES[str(entry["dtype"])]
+        hashes = entry.get("sha256")
+        chunks = -(-math.prod(shape) * dtype.itemsize // CHUNK)
         if not isinstance(hashes, list) or len(hashes) != chunks:
             raise ReleaseError(f"{self._where} does not have a checksum for every chunk")
         return dtype, hashes
+
+    def _map(
+        self,
+        folder: Path,
+        file: str,
+        header: bytes,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+    ) -> NDArray[np.uint8]:
+        size = len(header) + math.prod(shape) * dtype.itemsize
+        with open(_open_plain(folder, file), "rb") as opened:
+            if os.fstat(opened.fileno()).st_size != size:
+                raise ReleaseError(f"{self._where} does not have the size the manifest says")
+            if opened.read(len(header)) != header:
+                raise ReleaseError(f"{self._where} does not have the header the manifest says")
+            try:
+                mapped = mmap.mmap(opened.fileno(), size, access=mmap.ACCESS_READ)
+            except (OSError, ValueError, OverflowError):
+                raise ReleaseError(f"{self._where} is too large for this machine") from None
+        return np.frombuffer(mapped, np.uint8, offset=len(header))
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self._array.shape
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._array.dtype
+
     def read(self, *slices: slice) -> NDArray[Any]:
-        """A view of a box of the array, after verifying the chunks that hold it."""
+        """A view of a box of the array, after verifying the chunks that hold it.
+
+        The slices have a start and a stop within the array; axes without one are read whole.
+        """
         box = slices + tuple(slice(0, size) for size in self.shape[len(slices) :])
         if all(part.start < part.stop for part in box):
-            first = np.ravel_multi_index([part.start for part in box], self.shape)
-            last = np.ravel_multi_index([part.stop - 1 for part in box], self.shape)
-            self._verify(int(first), int(last))
+            touched = self._touched(box)
+            self._verify(np.flatnonzero(touched & ~self._verified))
         return self._array[box]
 
     def verify(self) -> None:
-        """Check every chunk."""
-        self._verified = [False] * len(self._hashes)
-        if self._array.size:
-            self._verify(0, self._array.size - 1)
+        """Check every chunk, also those that were checked before."""
+        self._verified[:] = False
+        self._verify(np.arange(len(self._hashes)))
 
-    def _verify(self, first: int, last: int) -> None:
-        width = self._array.dtype.itemsize
-        for chunk in range(first * width // CHUNK, last * width // CHUNK + 1):
-            if not self._verified[chunk]:
-                piece = self._bytes[chunk * CHUNK : (chunk + 1) * CHUNK]
-                if hashlib.sha256(piece.data).hexdigest() != self._hashes[chunk]:
-                    raise ReleaseError(f"{self._where} is damaged: chunk {chunk} was changed")
-                self._verified[chunk] = True
+    def _touched(self, box: tuple[slice, ...]) -> NDArray[np.bool_]:
+        """Which chunks hold a cell of the box.
+
+        Axes whose steps are longer than a chunk are followed step by step; those within span
+        a stretch of the file of which the box can miss no chunk.
+        """
+        width = self._array.itemsize
+        starts = np.array([sum(p.start * s for p, s in zip(box, self._array.strides, strict=True))])
+        length = width
+        for part, stride in zip(box, self._array.strides, strict=True):
+            steps = np.arange(part.stop - part.start) * stride
+            if stride > CHUNK:
+                starts = np.add.outer(starts, steps).reshape(-1)
+            else:
+                length += int(steps[-1])
+        edges = np.zeros(len(self._hashes) + 1, np.int64)
+        np.add.at(edges, starts // CHUNK, 1)
+        np.subtract.at(edges, (starts + length - 1) // CHUNK + 1, 1)
+        touched: NDArray[np.bool_] = np.cumsum(edges)[:-1] > 0
+        return touched
+
+    def _verify(self, chunks: NDArray[np.intp]) -> None:
+        if len(chunks) < 2:
+            for chunk in chunks.tolist():
+                self._verify_chunk(chunk)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # only here: a small answer needs none
+
+        with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as pool:
+            for _ in pool.map(self._verify_chunk, chunks.tolist()):  # raises what a chunk raised
+                pass
+
+    def _verify_chunk(self, chunk: int) -> None:
+        piece = self._bytes[chunk * CHUNK : (chunk + 1) * CHUNK]
+        if hashlib.sha256(piece.data).hexdigest() != self._hashes[chunk]:
+            raise ReleaseError(f"{self._where} is damaged: chunk {chunk} was changed")
+        self._verified[chunk] = True

@@ -9,49 +9,93 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
-from hushtable.release.decode import decode_within_bins
+from hushtable.release.decode import decoder_within_bins
 from hushtable.schema import Schema
+
+MAX_ROWS = 10**8
+
+# Cells are tallied in pieces of this size, and by value as long as the values span no more.
+_PIECE = 2**20
+_NARROW = 2**20
 
 
 def synthesize(
     schema: Schema, cells: NDArray[Any], *, rows: int | None, seed: int | None
 ) -> pa.Table:
     """Draw rows cell by cell, in random order."""
-    if rows is not None and (isinstance(rows, bool) or rows < 0):
-        raise OptionError("rows must be a whole number, zero or more")
-    total = max(int(cells.sum(dtype=np.int64)), 0)
-    rows = total if rows is None else int(rows)
-    random = np.random.default_rng(seed)
-    weights = nearest_counts(cells.reshape(-1), max(total, 1))
-    picks = _draw(weights, rows, random)
+    flat = cells.reshape(-1)
+    total = max(float(flat.sum(dtype=np.float64)), 0.0)  # exact below 2⁵³, and never wraps
+    rows = _checked_rows(total if rows is None else rows)
+    random = np.random.default_rng(_checked_seed(seed))
+    picks = _draw(nearest_counts(flat, max(total, 1.0)), rows, random)
+    random.shuffle(picks)
     codes = np.unravel_index(picks, schema.shape)
     return pa.table(
         {
-            attribute.name: decode_within_bins(attribute, along, random)
+            attribute.name: decoder_within_bins(attribute, random)(along)
             for attribute, along in zip(schema.attributes, codes, strict=True)
         }
     )
 
 
-def nearest_counts(cells: NDArray[Any], total: int) -> NDArray[np.float64]:
+def _checked_rows(rows: float) -> int:
+    if isinstance(rows, bool) or rows != rows or rows < 0 or rows != rows // 1:
+        raise OptionError("rows must be a whole number, zero or more")
+    if rows > MAX_ROWS:
+        raise OptionError(f"{rows:,.0f} rows are too many at once: ask for at most {MAX_ROWS:,}")
+    return int(rows)
+
+
+def _checked_seed(seed: int | None) -> int | None:
+    if seed is not None and (isinstance(seed, bool) or seed < 0):
+        raise OptionError("seed must be a whole number, zero or more")
+    return seed
+
+
+def nearest_counts(cells: NDArray[Any], total: float) -> NDArray[np.float64]:
     """The non-negative numbers of this sum that are nearest to the cells (least squares).
 
     They are max(cell − t, 0) for the one t that makes the sum right: negative cells become zero
     and the rest is lowered evenly, so that clipping does not add people.
     """
-    values, counts = np.unique(cells, return_counts=True)
-    values, counts = values[::-1].astype(np.float64), counts[::-1].astype(np.float64)
-    heads, sums = np.cumsum(counts), np.cumsum(counts * values)
-    thresholds = (sums - total) / heads
+    values, counts = _tally(cells)
+    # Relative to the largest, so that no digit is lost where it matters.
+    top = values[-1]
+    below, counts = (values[::-1] - top).astype(np.float64), counts[::-1].astype(np.float64)
+    thresholds = (np.cumsum(counts * below) - total) / np.cumsum(counts)
     # The last prefix of the largest values that all stay above their own threshold.
-    last = int(np.flatnonzero(values > thresholds)[-1])
-    nearest: NDArray[np.float64] = np.maximum(cells - thresholds[last], 0.0)
-    return nearest
+    last = int(np.flatnonzero(below > thresholds)[-1])
+    nearest = cells.astype(np.float64)
+    nearest -= float(top)
+    nearest -= thresholds[last]
+    return np.maximum(nearest, 0.0, out=nearest)
+
+
+def _tally(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The distinct values in increasing order, and how often each occurs."""
+    low, high = int(cells.min()), int(cells.max())
+    if high - low > _NARROW:
+        # In floats, for the differences of 64-bit integers may not fit 64 bits.
+        return np.unique(cells.astype(np.float64), return_counts=True)
+    counts = np.zeros(high - low + 1, np.int64)
+    for start in range(0, len(cells), _PIECE):
+        piece = cells[start : start + _PIECE].astype(np.int64) - low
+        counts += np.bincount(piece, minlength=len(counts))
+    present = np.flatnonzero(counts)
+    return present + low, counts[present]
 
 
 def _draw(
     weights: NDArray[np.float64], rows: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    ends = np.cumsum(weights)
-    picks = np.searchsorted(ends, random.random(rows) * ends[-1], side="right")
-    return np.asarray(np.minimum(picks, len(weights) - 1), np.int64)
+    """One cell for each of `rows` equal shares of the weights, drawn evenly from that share.
+
+    A cell that holds several shares is then drawn about as often as it should, not by chance.
+    """
+    ends = np.cumsum(weights, out=weights)
+    points = np.arange(rows, dtype=np.float64)
+    points += random.random(rows)
+    points *= ends[-1] / max(rows, 1)
+    # Rounding may put a point at the very end: it belongs to the last cell with any weight.
+    last = np.searchsorted(ends, ends[-1], side="left")
+    return np.asarray(np.minimum(np.searchsorted(ends, points, side="right"), last), np.int64)

@@ -1,0 +1,9 @@
+"""`make bench`: every benchmark, one after the other, each as ratios measured in one run."""
+
+from __future__ import annotations
+
+from benchmarks import counting, kernel_lines, noise, query
+
+for benchmark in (kernel_lines, noise, counting, query):
+    benchmark.run()
+    print()

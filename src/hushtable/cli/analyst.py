@@ -1,0 +1,167 @@
+"""Commands for whoever holds a release: query, info, export. They never need the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli.show import open_release, print_json, print_result, print_table, row_bar
+
+if TYPE_CHECKING:
+    from hushtable.release import Release
+
+ReleasePath = Annotated[str, typer.Argument(metavar="RELEASE", help="A release folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def query(
+    release: ReleasePath,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="SELECT … COUNT(*) … or a condition.")],
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Make all the table's intervals hold at once.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .xlsx.")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", help="The most rows a GROUP BY may give.")
+    ] = 100_000,
+    as_json: Json = False,
+) -> None:
+    """Ask a release for counts with error bars.
+
+    Example: hush query census.release "SELECT sex, COUNT(*) FROM census GROUP BY sex"
+    """
+    opened = open_release(release)
+    text = sql if _is_select(sql) else f"SELECT COUNT(*) FROM {_quoted(opened)} WHERE {sql}"
+    result = opened.sql(text, confidence=confidence, simultaneous=simultaneous, row_cap=rows)
+    if out is not None:
+        from hushtable.release.export import export_table
+
+        export_table(result, out)
+    if result.groups or len(result) != 1:
+        print_json(result.to_dict()) if as_json else print_result(result)
+    elif as_json:
+        row = result.rows()[0]
+        print_json({**row, "confidence": confidence, "note": result.note})
+    else:
+        _print_count(result.rows()[0], confidence)
+
+
+def _is_select(sql: str) -> bool:
+    return sql.lstrip().lstrip("(").lstrip()[:6].upper() in ("SELECT", "WITH", "WITH T")
+
+
+def _quoted(release: Release) -> str:
+    return '"' + release.schema.name.replace('"', '""') + '"'
+
+
+def _print_count(row: dict[str, Any], confidence: float) -> None:
+    from hushtable.query.answer import show_number, show_percent
+
+    low, high = row["interval"]
+    print(
+        f"{show_number(row['value'])}  (between {show_number(low)} and {show_number(high)} with"
+        f" {show_percent(confidence)} confidence; standard error {show_number(row['stderr'])})"
+    )
+
+
+def info(
+    release: ReleasePath,
+    verify: Annotated[bool, typer.Option("--verify", help="Check every byte's checksum.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what a release is, how it was made and what it guarantees.
+
+    Example: hush info census.release --verify
+    """
+    opened = open_release(release)
+    if verify:
+        opened.verify()
+    if as_json:
+        print_json(_facts(opened) | {"verified": verify})
+        return
+    facts = _facts(opened)
+    print_table(
+        f"{facts['dataset']}: {facts['mechanism']}, ε = {facts['epsilon']}",
+        ["", ""],
+        [
+            ["guarantee", facts["guarantee"]],
+            ["protects", facts["unit"]],
+            ["cells", f"{facts['cells']:,}"],
+            ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
+            ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
+            ["created", facts["created"]],
+            ["reservation", facts["reservation"]],
+            ["private", "yes" if facts["private"] else "NO: made with injected randomness"],
+            ["checksums", "all right" if verify else "not checked (--verify)"],
+        ],
+        left=2,
+    )
+    print_attributes(opened.schema)
+
+
+def _facts(release: Release) -> dict[str, Any]:
+    manifest = release.manifest
+    return {
+        "dataset": release.schema.name,
+        "mechanism": release.mechanism,
+        "parameters": manifest["parameters"],
+        **{key: manifest["privacy"][key] for key in ("epsilon", "delta", "neighbours", "unit")},
+        "guarantee": manifest["privacy"]["guarantee"],
+        "private": release.private,
+        "noise": manifest["noise"],
+        "cells": release.schema.cells,
+        "cell_stderr": release.cell_stderr,
+        "created": manifest["created"],
+        "reservation": manifest["reservation"],
+        "ledger": manifest["ledger"],
+        "schema": manifest["schema"],
+    }
+
+
+def print_attributes(schema: Any) -> None:
+    """A table of a schema's attributes."""
+    rows = []
+    for attribute in schema.attributes:
+        first, last = attribute.label(0), attribute.label(attribute.declared - 1)
+        levels = "" if attribute.hierarchy is None else str(attribute.hierarchy.height + 1)
+        span = f"{first} … {last}" if attribute.declared > 1 else f"{first}"
+        rows.append(
+            [attribute.name, attribute.kind, span, attribute.outside, levels, attribute.size]
+        )
+    columns = ["attribute", "kind", "values", "outside", "levels", "codes"]
+    print_table(None, columns, rows, left=4)
+
+
+def export(
+    release: ReleasePath,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new file: .parquet, .csv or .xlsx.")],
+    synthetic: Annotated[
+        int | None,
+        typer.Option("--synthetic", metavar="ROWS", help="Write synthetic rows instead of cells."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat the same synthetic rows.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a release as a table of cells, or as synthetic rows.
+
+    Example: hush export census.release -o cells.parquet
+    """
+    from hushtable.release.export import check_target, export_cells, export_table
+
+    opened = open_release(release)
+    if synthetic is None:
+        with row_bar("writing cells", quiet=as_json) as progress:
+            rows = export_cells(opened, out, progress)
+    else:
+        check_target(out, synthetic)
+        rows = synthetic
+        export_table(opened.synthesize(rows, seed=seed), out)
+    if as_json:
+        print_json({"file": str(out), "rows": rows})
+    else:
+        print(f"wrote {rows:,} {'cells' if synthetic is None else 'synthetic rows'} to {out}")

@@ -1,0 +1,267 @@
+"""Commands for the data owner: schema, publish, budget, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli.analyst import Json, print_attributes
+from hushtable.cli.show import print_json, print_table, step_bar, warn
+from hushtable.errors import OptionError, SchemaError
+
+STEPS = {
+    "count": "counting the table",
+    "pay": "paying from the ledger",
+    "draw": "drawing noise",
+    "write": "writing the release",
+    "publish": "publishing",
+    "record": "recording",
+}
+
+SchemaPath = Annotated[Path, typer.Argument(metavar="SCHEMA", help="A schema file (.toml).")]
+LedgerPath = Annotated[
+    Path | None, typer.Option("--ledger", help="The ledger. Default: <schema file>.ledger")
+]
+
+
+def publish(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet: a path or a glob.")],
+    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="The ε to spend, as a decimal.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to make.")],
+    mechanism: Annotated[str, typer.Option("--mechanism", "-m", help="How to publish.")] = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A mechanism's setting.")
+    ] = None,
+    ledger: LedgerPath = None,
+    as_json: Json = False,
+) -> None:
+    """Publish a table: spend ε from its ledger and write a release.
+
+    Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
+    """
+    from hushtable.publishing import open_ledger
+    from hushtable.publishing import publish as publish_table
+    from hushtable.schema import Schema
+
+    described = Schema.load(schema)
+    with step_bar(STEPS, quiet=as_json) as progress:
+        release = publish_table(
+            data,
+            described,
+            epsilon=epsilon,
+            out=out,
+            mechanism=mechanism,
+            settings=_settings(settings or []),
+            ledger=ledger,
+            progress=progress,
+        )
+    books = open_ledger(described, ledger)
+    state = books.state()
+    if as_json:
+        print_json(
+            {
+                "release": str(out),
+                "mechanism": release.mechanism,
+                "epsilon": release.manifest["privacy"]["epsilon"],
+                "left": _text(state.left),
+                "cell_stderr": release.cell_stderr,
+                "warnings": books.warnings,
+            }
+        )
+        return
+    for warning in books.warnings:
+        warn(warning)
+    print(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
+    print(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
+    print(f"{release.cell_stderr:.3g}")
+    print(f'try: hush query {out} "SELECT COUNT(*) FROM {described.name}"')
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise OptionError("--set takes key=value")
+        if key.strip() in settings:
+            raise OptionError(f"--set {key.strip()} is given twice")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _text(epsilon: Any) -> str:
+    from hushtable.privacy.loss import format_epsilon
+
+    return format_epsilon(epsilon)
+
+
+def budget(
+    schema: SchemaPath,
+    ledger: LedgerPath = None,
+    raise_to: Annotated[
+        str | None, typer.Option("--raise", metavar="E", help="Raise the total budget to E.")
+    ] = None,
+    void: Annotated[
+        str | None,
+        typer.Option("--void", metavar="ID", help="Give back a reservation that never published."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what was spent on a dataset, on what, and what is left.
+
+    Example: hush budget census.toml
+    """
+    from hushtable.schema import Schema
+
+    described = Schema.load(schema)
+    place = ledger or schema.with_name(schema.name + ".ledger")
+    if not place.exists() and raise_to is None and void is None:
+        _print_budget(_unspent(described), as_json, place)
+        return
+    state = _change_budget(described, place, raise_to, void, as_json)
+    _print_budget(state, as_json, place)
+
+
+def _unspent(schema: Any) -> Any:
+    from fractions import Fraction
+
+    from hushtable.privacy.history import LedgerState
+
+    unit = None if schema.unit is None else str(schema.unit)
+    return LedgerState(schema.name, schema.budget, Fraction(0), schema.neighbours, unit, ())
+
+
+def _change_budget(
+    schema: Any, place: Path, raise_to: str | None, void: str | None, quiet: bool
+) -> Any:
+    """Do what was asked, then read the ledger; only raising may differ from the schema's budget."""
+    from hushtable.privacy.ledger import Ledger
+    from hushtable.privacy.loss import parse_epsilon
+
+    books = Ledger.open(
+        place,
+        dataset=schema.name,
+        budget=None if raise_to is not None and place.exists() else schema.budget,
+        neighbours=schema.neighbours,
+        unit=None if schema.unit is None else str(schema.unit),
+    )
+    if raise_to is not None:
+        books.raise_budget(parse_epsilon(raise_to, what="--raise"))
+    if void is not None:
+        books.void(void)
+    if not quiet:
+        for warning in books.warnings:
+            warn(warning)
+    return books.state()
+
+
+def _print_budget(state: Any, as_json: bool, place: Path) -> None:
+    entries = [
+        {
+            "id": entry.id,
+            "time": entry.time,
+            "mechanism": entry.mechanism,
+            "epsilon": _text(entry.epsilon),
+            "status": entry.status,
+            "release": entry.out,
+        }
+        for entry in state.entries
+    ]
+    if as_json:
+        print_json(
+            {
+                "dataset": state.dataset,
+                "budget": _text(state.budget),
+                "spent": _text(state.spent),
+                "left": _text(state.left),
+                "neighbours": state.neighbours,
+                "unit": state.unit,
+                "releases": entries,
+                "ledger": str(place),
+            }
+        )
+        return
+    protects = "one row" if state.unit is None else state.unit
+    print(f"{state.dataset}: {_text(state.spent)} of {_text(state.budget)} spent,", end=" ")
+    print(f"{_text(state.left)} left ({state.neighbours}; protects {protects})")
+    if entries:
+        rows = [list(entry.values()) for entry in entries]
+        print_table(None, ["id", "time", "mechanism", "ε", "status", "release"], rows, left=6)
+
+
+def schema_check(schema: SchemaPath, as_json: Json = False) -> None:
+    """Check a schema file and show how it reads.
+
+    Example: hush schema check census.toml
+    """
+    from hushtable.schema import Schema
+
+    described = Schema.load(schema)
+    if as_json:
+        facts = {"cells": described.cells, "reviewed": described.reviewed}
+        print_json({"schema": described.to_dict(), **facts})
+        return
+    protects = "one row" if described.unit is None else str(described.unit)
+    print(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
+    print(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
+    print_attributes(described)
+    if not described.reviewed:
+        print("a draft: review it and set reviewed = true before publishing")
+
+
+def schema_draft(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet: a path or a glob.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The schema file to write.")],
+    name: Annotated[str | None, typer.Option(help="The dataset's name.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema by looking at the data; it must be reviewed before it is used.
+
+    Example: hush schema draft census.csv -o census.toml
+    """
+    from hushtable.counting.draft import draft_schema, write_draft
+
+    if out.exists():
+        raise SchemaError(f"{out} is there already; choose another name")
+    if not out.parent.is_dir():
+        raise SchemaError(f"there is no folder {out.parent}")
+    draft = draft_schema(data, name=name or out.stem)
+    write_draft(draft, out)
+    if as_json:
+        print_json(
+            {
+                "file": str(out),
+                "attributes": [attribute.name for attribute in draft.schema.attributes],
+                "left_out": dict(draft.left_out),
+            }
+        )
+        return
+    print(f"wrote {out}: {len(draft.schema.attributes)} attributes")
+    for column, reason in draft.left_out:
+        print(f"  left out {column}: {reason}")
+    print("This draft looked at the data: its ranges and values could reveal someone.")
+    print("Replace them by what is publicly known, then set reviewed = true.")
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder to make.")] = Path(
+        "hushtable-demo"
+    ),
+    rows: Annotated[int, typer.Option(help="How many people to generate.")] = 500_000,
+    as_json: Json = False,
+) -> None:
+    """Tell the whole story on a generated census: publish it, query it, draw a picture.
+
+    Example: hush demo
+    """
+    from hushtable.evaluation.demo import run_demo
+
+    with step_bar({"generate": "generating a census", **STEPS}, quiet=as_json) as progress:
+        story = run_demo(out, rows, progress)
+    if as_json:
+        print_json(story.to_dict())
+        return
+    story.tell()

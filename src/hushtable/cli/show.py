@@ -1,0 +1,115 @@
+"""What every command needs to speak: JSON for machines, one line for errors, tables for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hushtable.query.answer import ResultTable
+    from hushtable.release import Release
+
+
+def print_json(content: Any) -> None:
+    """Print one JSON document."""
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def print_table(
+    title: str | None, columns: list[str], rows: list[list[Any]], left: int = 1
+) -> None:
+    """Print a table; all but the first `left` columns are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, header_style="bold")
+    table.show_header = any(columns)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i < left else "right")
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    print_rich(table)
+
+
+def print_rich(content: Table | str) -> None:
+    """Print to the terminal, or without colours and cropping to a pipe."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=isinstance(content, str), highlight=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(content)
+
+
+def print_result(result: ResultTable, most: int = 1000) -> None:
+    """Print the rows of a GROUP BY with their error bars."""
+    from hushtable.query.answer import show_number, show_percent
+
+    lower, upper = result.bounds
+    halves, errors = result.half_widths, result.stderr
+    names = list(result.groups)
+    rows = []
+    for i in range(min(len(result), most)):
+        labels = ["NULL" if (v := column[i]) is None else v for column in result.groups.values()]
+        numbers = (result.values[i], errors[i], halves[i], lower[i], upper[i])
+        rows.append([*labels, *(show_number(float(number)) for number in numbers)])
+    level = show_percent(result.confidence) + (" all at once" if result.simultaneous else "")
+    head = [*names, result.count_name, "std. error", f"± {level}", "from", "to"]
+    print_table(None, head, rows, left=len(names))
+    if len(result) > most:
+        print(f"… {len(result) - most} more rows; -o FILE writes them all")
+
+
+def warn(text: str) -> None:
+    """Say something that must not be overlooked, where pipes do not swallow it."""
+    print(f"hush: {text}", file=sys.stderr)
+
+
+def open_release(path: str) -> Release:
+    """Open a release, and say so when its noise was not private."""
+    from hushtable.release import open
+
+    release = open(path)
+    if not release.private:
+        warn("this release was made with injected randomness, for an experiment: NOT PRIVATE")
+    return release
+
+
+@contextmanager
+def step_bar(steps: dict[str, str], quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A progress bar over named steps, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:<28}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=len(steps))
+        names = list(steps)
+
+        def advance(step: str) -> None:
+            done = names.index(step) if step in names else len(names)
+            bar.update(task, completed=done, description=steps.get(step, "done"))
+
+        yield advance
+
+
+@contextmanager
+def row_bar(label: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar over a known number of rows, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

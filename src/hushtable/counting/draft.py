@@ -1,0 +1,116 @@
+"""A first draft of a schema, made by looking at the data, and therefore not yet a public one.
+
+Minima, maxima and lists of values taken from the data can reveal someone; a draft is marked as not
+reviewed, and nothing is published by it until a person has replaced them by what is known publicly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hushtable.counting.source import column_names, open_table, silent_engine
+from hushtable.errors import DataError
+from hushtable.schema import (
+    Attribute,
+    Edges,
+    Hierarchy,
+    IntegerRange,
+    Schema,
+    nominal,
+    ordinal,
+)
+
+MAX_VALUES = 1000
+MAX_RANGE = 1000
+BINS = 20
+
+_HEADER = """\
+# DRAFT, made by looking at the data: its ranges, bins and values could reveal someone.
+# Go through every attribute and replace them by what is publicly known: the codes of the
+# questionnaire, the limits of a form, a published classification. Then set reviewed = true.
+# budget is the total ε that may ever be spent on this dataset; set it before the first release.
+# If a person can have several rows, add:  unit = { column = "person_id", max_rows = 4 }
+"""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A drafted schema, and the columns it could not describe, with the reason."""
+
+    schema: Schema
+    left_out: tuple[tuple[str, str], ...]
+
+
+def draft_schema(data: Any, *, name: str) -> Draft:
+    """Describe every column that looks like an attribute."""
+    attributes: list[Attribute] = []
+    left_out: list[tuple[str, str]] = []
+    columns = column_names(data)
+    with open_table(data, columns) as table, silent_engine("the table could not be read"):
+        for i, column in enumerate(columns):
+            found = _draft_attribute(table, f"c{i}", column)
+            if isinstance(found, Attribute):
+                attributes.append(found)
+            else:
+                left_out.append((column, found))
+    if not attributes:
+        raise DataError("no column of the table looks like an attribute; write the schema by hand")
+    schema = Schema(name, Fraction(1), tuple(attributes), reviewed=False)
+    return Draft(schema, tuple(left_out))
+
+
+def write_draft(draft: Draft, path: Path) -> None:
+    """Write a draft with its warnings."""
+    draft.schema.save(path)
+    notes = "".join(f"# left out: {column!r}, {reason}\n" for column, reason in draft.left_out)
+    path.write_text(_HEADER + notes + "\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def _draft_attribute(table: Any, place: str, column: str) -> Attribute | str:
+    """The attribute a column looks like, or why it does not."""
+    values = table[place]
+    text = values.strip().nullif("") if values.type().is_string() else values
+    if values.type().is_nested() or values.type().is_binary():
+        return "not plain values"
+    number = text.try_cast("float64") if not values.type().is_boolean() else None
+    facts = {"rows": text.count(), "distinct": text.nunique()}
+    if number is not None:
+        facts |= {"numbers": number.count(), "low": number.min(), "high": number.max()}
+        facts["whole"] = (number == number.round(0).try_cast("float64")).all()
+    seen = table.aggregate(**facts).to_pyarrow().to_pylist()[0]
+    if not seen["rows"]:
+        return "it has no values"
+    if seen.get("numbers") == seen["rows"] and math.isfinite(seen["low"] + seen["high"]):
+        return _draft_numbers(column, seen)
+    if seen["distinct"] > MAX_VALUES:
+        return f"more than {MAX_VALUES} different values: an id, free text, or needs a hierarchy"
+    labels = table.select(label=text.cast("string")).distinct().order_by("label").to_pyarrow()
+    known = [label for label in labels["label"].to_pylist() if label and label == label.strip()]
+    return nominal(column, Hierarchy.flat(known)) if known else "it has no values"
+
+
+def _draft_numbers(column: str, seen: dict[str, Any]) -> Attribute | str:
+    low, high = seen["low"], seen["high"]
+    if seen["whole"] and seen["distinct"] == seen["rows"] > MAX_RANGE:
+        return "every value occurs once: it looks like an id"
+    if max(abs(low), abs(high)) > 2**50:
+        return "its numbers are too large"
+    if seen["whole"] and high - low < MAX_RANGE:
+        return ordinal(column, IntegerRange(int(low), int(high)))
+    return ordinal(column, Edges(_round_edges(low, high)))
+
+
+def _round_edges(low: float, high: float) -> tuple[int | float, ...]:
+    """About 20 bins between round numbers that include both ends."""
+    span = (high - low) or abs(high) or 1.0
+    step = 10.0 ** math.floor(math.log10(span / BINS))
+    step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= BINS)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    last = max(last, first + 1)
+    edges = [round(k * step, 12) for k in range(first, last + 1)]
+    whole = all(edge == int(edge) for edge in edges)
+    return tuple(int(edge) if whole else edge for edge in edges)

@@ -1,0 +1,267 @@
+"""The exact privacy check: over every neighbour of every small table, is the loss at most ε?
+
+Nothing here is statistical. A run is recorded on one table and replayed on its neighbour; the loss
+of that transcript is an exact sum (see `transcript`) and must be at most what the run charged. What
+a run returns must be a function of the noisy answers, so both runs must return the same.
+
+    report = check_mechanism("basic", schema, epsilon="1")
+    report.holds, report.tight, report.worst
+
+A check of small tables is no proof for large ones, but sensitivities do not know how many other
+rows there are: a wrong scale, split, relation or bound on rows shows on tables of two people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from hushtable.curator import Curator
+from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.small_tables import (
+    Holdings,
+    Row,
+    Table,
+    neighbouring_tables,
+    possible_rows,
+    small_tables,
+)
+from hushtable.evaluation.transcript import Divergence, NoNoise, Recorder, Replay
+from hushtable.mechanisms import Mechanism, find_mechanism
+from hushtable.noise.bulk import EntropyNoise, Noise
+from hushtable.privacy.account import Account
+from hushtable.privacy.loss import EpsilonLike, parse_epsilon
+from hushtable.schema import Schema
+
+Recipe = Callable[[Curator], Any]
+"""Questions to a curator, and whatever is made of the answers."""
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """The privacy loss between two neighbouring tables, for one transcript."""
+
+    loss: Fraction
+    """An upper bound; exact where nothing was selected."""
+    charged: Fraction
+    problem: str | None = None
+    """How the two runs differed beyond their noise, which nothing can pay for."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether what was charged covers the loss."""
+        return self.problem is None and self.loss <= self.charged
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """What the exact check found over all pairs of neighbours."""
+
+    epsilon: Fraction
+    worst: Fraction
+    """The largest loss of a pair."""
+    pairs: int
+    tables: int
+    holds: bool
+    problem: str | None
+    """The first violation found, in words."""
+    example: tuple[Table, Table] | None
+    """The two tables of that violation, or else of the largest loss."""
+
+    @property
+    def tight(self) -> bool:
+        """Whether some pair loses ε exactly: less noise would break the guarantee."""
+        return self.worst == self.epsilon
+
+
+def loss_between(
+    mechanism: str | Mechanism,
+    schema: Schema,
+    table: Iterable[Row],
+    neighbour: Iterable[Row],
+    *,
+    epsilon: EpsilonLike,
+    settings: Mapping[str, str] | None = None,
+    noise: Noise | None = None,
+) -> PairLoss:
+    """The loss of a mechanism between two tables, along the path that `noise` leads to."""
+    recipe, needs = _recipe(mechanism, schema, parse_epsilon(epsilon), settings or {})
+    return curator_loss(recipe, schema, table, neighbour, epsilon=epsilon, needs=needs, noise=noise)
+
+
+def curator_loss(
+    recipe: Recipe,
+    schema: Schema,
+    table: Iterable[Row],
+    neighbour: Iterable[Row],
+    *,
+    epsilon: EpsilonLike,
+    needs: Literal["counts", "columns"] = "counts",
+    noise: Noise | None = None,
+    holdings: Holdings | None = None,
+) -> PairLoss:
+    """The loss of a function that asks a curator, between two tables."""
+    holdings = holdings or Holdings(schema)
+    amount = parse_epsilon(epsilon)
+
+    def run(rows: Iterable[Row], drawing: Recorder | Replay) -> tuple[Any, Curator]:
+        curator = Curator(
+            holdings.of(tuple(rows), needs),
+            exposure=schema.exposure,
+            account=Account(amount),
+            noise=drawing,
+        )
+        return recipe(curator), curator
+
+    recorder = Recorder(noise or NoNoise())
+    result, curator = run(table, recorder)
+    replay, problem = Replay(recorder.draws), None
+    try:
+        again, _ = run(neighbour, replay)
+        replay.finish()
+        if not _same(result, again):
+            problem = "what is returned depends on more than the noisy answers"
+    except Divergence as difference:
+        problem = str(difference)
+    return PairLoss(replay.loss, curator.spent, problem)
+
+
+def check_mechanism(
+    mechanism: str | Mechanism,
+    schema: Schema,
+    *,
+    epsilon: EpsilonLike,
+    settings: Mapping[str, str] | None = None,
+    rows: Sequence[Row] | None = None,
+    people: int = 2,
+    paths: int = 2,
+    holdings: Holdings | None = None,
+) -> PrivacyReport:
+    """Check a mechanism over all neighbours of all small tables.
+
+    `rows` are the rows that people may have, by default every one the schema tells apart and the
+    odd ones: keep the schema tiny, or list a few. `paths` transcripts are tried for each pair.
+    """
+    recipe, needs = _recipe(mechanism, schema, parse_epsilon(epsilon), settings or {})
+    return check_recipe(
+        recipe,
+        schema,
+        epsilon=epsilon,
+        needs=needs,
+        rows=rows,
+        people=people,
+        paths=paths,
+        holdings=holdings,
+    )
+
+
+def check_recipe(
+    recipe: Recipe,
+    schema: Schema,
+    *,
+    epsilon: EpsilonLike,
+    needs: Literal["counts", "columns"] = "counts",
+    rows: Sequence[Row] | None = None,
+    people: int = 2,
+    paths: int = 2,
+    holdings: Holdings | None = None,
+) -> PrivacyReport:
+    """Check a function that asks a curator, over all neighbours of all small tables."""
+    holdings = holdings or Holdings(schema)
+    rows = possible_rows(schema) if rows is None else rows
+    pairs = list(_pairs(schema, rows, people))
+    worst = _Worst(parse_epsilon(epsilon))
+    for table, neighbour in pairs:
+        for noise in _noises(paths):
+            worst.see(
+                (table, neighbour),
+                curator_loss(
+                    recipe,
+                    schema,
+                    table,
+                    neighbour,
+                    epsilon=epsilon,
+                    needs=needs,
+                    noise=noise,
+                    holdings=holdings,
+                ),
+            )
+    tables = len({table for pair in pairs for table in pair})
+    return worst.report(pairs=len(pairs), tables=tables)
+
+
+class _Worst:
+    """The largest loss so far, and the first violation."""
+
+    def __init__(self, epsilon: Fraction) -> None:
+        self._epsilon = epsilon
+        self._largest = Fraction(-1)
+        self._largest_pair: tuple[Table, Table] | None = None
+        self._problem: str | None = None
+        self._problem_pair: tuple[Table, Table] | None = None
+
+    def see(self, pair: tuple[Table, Table], found: PairLoss) -> None:
+        if found.loss > self._largest:
+            self._largest, self._largest_pair = found.loss, pair
+        if self._problem is None and not found.holds:
+            over = f"a loss of {float(found.loss):.6g} for the {float(found.charged):.6g} charged"
+            self._problem, self._problem_pair = found.problem or over, pair
+
+    def report(self, *, pairs: int, tables: int) -> PrivacyReport:
+        return PrivacyReport(
+            epsilon=self._epsilon,
+            worst=max(self._largest, Fraction(0)),
+            pairs=pairs,
+            tables=tables,
+            holds=self._problem is None,
+            problem=self._problem,
+            example=self._problem_pair or self._largest_pair,
+        )
+
+
+def _recipe(
+    mechanism: str | Mechanism, schema: Schema, epsilon: Fraction, settings: Mapping[str, str]
+) -> tuple[Recipe, Literal["counts", "columns"]]:
+    chosen = find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
+    chosen.check(schema, settings)
+
+    def recipe(curator: Curator) -> Any:
+        return chosen.measure(curator, schema, epsilon=epsilon, settings=settings)
+
+    return recipe, chosen.needs
+
+
+def _pairs(schema: Schema, rows: Sequence[Row], people: int) -> Iterator[tuple[Table, Table]]:
+    """Every small table with every neighbour, in one order of the two: losses are symmetric."""
+    seen: set[tuple[Table, Table]] = set()
+    for table in small_tables(rows, schema.unit, people):
+        for neighbour in neighbouring_tables(table, rows, schema.neighbours, schema.unit):
+            if (neighbour, table) not in seen:
+                seen.add((table, neighbour))
+                yield table, neighbour
+
+
+def _noises(paths: int) -> Iterator[Noise]:
+    """The likeliest path first, then repeatable random ones."""
+    yield NoNoise()
+    for seed in range(1, paths):
+        yield EntropyNoise(SeededEntropy(seed))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two results are equal, arrays and values of ours included."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if is_dataclass(one):
+        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, Mapping):
+        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)

@@ -1,0 +1,184 @@
+"""Every small table, and every neighbour of it: what an exact privacy check goes through.
+
+A row is a tuple of texts (or None), one for each attribute; with a unit column the id comes last. A
+table is a sorted tuple of rows, because the order of rows means nothing. A person without a unit
+column is one row. With one, a person is all the rows of an id, one row more than may count at the
+most; a row without an id is a person of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Literal
+
+from hushtable.counting import bound, code_table, count_table
+from hushtable.curator.holding import Holding
+from hushtable.privacy.loss import Neighbours
+from hushtable.schema import Attribute, Labels, Schema, Unit
+
+Row = tuple[str | None, ...]
+Table = tuple[Row, ...]
+
+PERSON = "person"  # who enters, leaves or is replaced
+BYSTANDER = "bystander"
+
+
+def as_table(rows: Iterable[Row]) -> Table:
+    """Rows in the one order that stands for their multiset."""
+    return tuple(sorted(rows, key=lambda row: [(value is not None, value or "") for value in row]))
+
+
+def possible_values(attribute: Attribute) -> list[str | None]:
+    """A text for every code of an attribute, and the odd ones: outside, unreadable, missing."""
+    odd: list[str | None] = ["?", None]
+    values = attribute.values
+    if isinstance(values, Labels):
+        return [*values.labels, *odd]
+    if hasattr(values, "edges"):
+        return [*map(str, values.edges), str(values.edges[0] - 1), str(values.edges[-1] + 1), *odd]
+    return [*map(str, range(values.low - 1, values.high + 2)), *odd]
+
+
+def possible_rows(schema: Schema) -> list[Row]:
+    """Every combination of the attributes' possible values."""
+    return list(itertools.product(*map(possible_values, schema.attributes)))
+
+
+def possible_people(rows: Sequence[Row], unit: Unit | None) -> list[Table]:
+    """Everything a person may be: their rows, with an id where there is a unit column."""
+    if unit is None:
+        return [(row,) for row in rows]
+    named = [
+        as_table((*row, PERSON) for row in chosen)
+        for size in range(1, unit.max_rows + 2)
+        for chosen in itertools.combinations_with_replacement(rows, size)
+    ]
+    return named + [((*row, None),) for row in rows]
+
+
+def small_tables(rows: Sequence[Row], unit: Unit | None, people: int = 2) -> list[Table]:
+    """Tables to start from.
+
+    Without a unit column: every table of up to `people` rows. With one: a person of every kind,
+    alone and among bystanders, of whom one has more rows than may count and two have no id. Which
+    rows of a person count depends on that person alone, so more bystanders would show nothing new.
+    """
+    if unit is None:
+        return [
+            as_table(chosen)
+            for size in range(people + 1)
+            for chosen in itertools.combinations_with_replacement(rows, size)
+        ]
+    crowd = [
+        (*row, BYSTANDER) for row in itertools.islice(itertools.cycle(rows), unit.max_rows + 1)
+    ]
+    nameless = [(*row, None) for row in (rows[0], rows[-1])]
+    persons = [(), *possible_people(rows, unit)]
+    return [
+        as_table((*person, *others))
+        for others in ([], [*crowd, *nameless])[:people]
+        for person in persons
+    ]
+
+
+def neighbouring_tables(
+    table: Table, rows: Sequence[Row], neighbours: Neighbours, unit: Unit | None
+) -> list[Table]:
+    """Every table that differs by one person: entering or leaving, or being replaced by another.
+
+    With a unit column only the person called `PERSON` and those without an id come, go and change:
+    the bystander is there to show that nobody else's rows are touched.
+    """
+    arriving = [
+        person
+        for person in possible_people(rows, unit)
+        if unit is None or person[0][-1] is None or not _has_person(table)
+    ]
+    if neighbours == "add-remove":
+        found = [_without(table, person) for person in _people(table, unit)]
+        found += [as_table(table + person) for person in arriving]
+    else:
+        found = [
+            as_table(rest + person)
+            for leaving in _people(table, unit)
+            for rest in [_without(table, leaving)]
+            for person in possible_people(rows, unit)
+            if unit is None or person[0][-1] is None or not _has_person(rest)
+        ]
+    return [other for other in dict.fromkeys(found) if other != table]
+
+
+def _people(table: Table, unit: Unit | None) -> list[Table]:
+    """Who can leave a table."""
+    if unit is None:
+        return [(row,) for row in dict.fromkeys(table)]
+    named = tuple(row for row in table if row[-1] == PERSON)
+    nameless: list[Table] = [(row,) for row in dict.fromkeys(table) if row[-1] is None]
+    return [named, *nameless] if named else nameless
+
+
+def _has_person(table: Table) -> bool:
+    return any(row[-1] == PERSON for row in table)
+
+
+def _without(table: Table, person: Table) -> Table:
+    left = list(table)
+    for row in person:
+        left.remove(row)
+    return tuple(left)
+
+
+# ── counting them ────────────────────────────────────────────────────────────────────────────────
+
+
+class Holdings:
+    """Small tables as the curator holds them, each counted once, by what counts every table.
+
+    Which of a person's rows are kept depends on a secret salt; the guarantee holds for every salt,
+    so all tables are counted with the same one.
+    """
+
+    def __init__(self, schema: Schema, salt: str = "salt") -> None:
+        self._schema = schema
+        self._salt = salt
+        self._known: dict[tuple[str, Table], Holding] = {}
+
+    def of(self, table: Table, needs: Literal["counts", "columns"] = "counts") -> Holding:
+        """The counts, or the coded columns, of a table."""
+        key = (needs, as_table(table))
+        if key not in self._known:
+            count = count_table if needs == "counts" else code_table
+            with _fixed_salt(self._salt):
+                self._known[key] = count(self._arrow(table), self._schema)
+        return self._known[key]
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _arrow(self, table: Table) -> object:
+        import pyarrow as pa
+
+        names = [attribute.name for attribute in self._schema.attributes]
+        names += [self._schema.unit.column] if self._schema.unit else []
+        columns = zip(*table, strict=True) if table else [()] * len(names)
+        return pa.table(
+            {
+                name: pa.array(column, pa.string())
+                for name, column in zip(names, columns, strict=True)
+            }
+        )
+
+
+@contextmanager
+def _fixed_salt(salt: str) -> Iterator[None]:
+    """Let contribution bounding draw this salt; there is no option for it, so that nobody can."""
+    names = vars(bound)
+    system = names["secrets"]
+    names["secrets"] = SimpleNamespace(token_hex=lambda _: salt)
+    try:
+        yield
+    finally:
+        names["secrets"] = system

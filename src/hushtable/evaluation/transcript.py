@@ -1,0 +1,153 @@
+"""What was drawn in a run, and what a neighbouring table would have had to draw to look the same.
+
+A `Recorder` notes the integers and the scale of every draw before noise is added. A `Replay` then
+gives the recorded noisy answers to a run on another table, so that an adaptive mechanism takes the
+same path, and notes the integers of that table. The privacy loss between the two follows exactly:
+
+| draw                  | largest abs ln(P[output on x] / P[output on x′]) over outputs          |
+|-----------------------|------------------------------------------------------------------------|
+| discrete Laplace      | Σ abs(v − v′) / scale                                                  |
+| exponential mechanism | max over candidates i of abs(eᵢ − e′ᵢ + ln Σ exp e′ⱼ − ln Σ exp eⱼ)    |
+
+Losses of Laplace draws are exact fractions; those of selections are rounded up by 10⁻⁴⁵.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.noise.bulk import Noise
+
+_DIGITS = decimal.Context(prec=60, Emin=-(10**8), Emax=10**8)
+_MARGIN = Fraction(1, 10**45)
+# exp of anything below this does not show in 60 digits of a sum that has a 1 in it.
+_LOWEST = Fraction(-1000)
+
+
+class Divergence(Exception):
+    """Two runs with the same noisy answers went different ways: that alone tells them apart."""
+
+
+@dataclass(frozen=True)
+class LaplaceDraw:
+    """Integers before and after discrete Laplace noise of one scale."""
+
+    exact: NDArray[np.int64]
+    scale: Fraction
+    noisy: NDArray[np.int64]
+
+    def loss(self, exact: NDArray[np.int64]) -> Fraction:
+        """The loss against a table that has these integers instead."""
+        pairs = zip(self.exact.ravel().tolist(), exact.ravel().tolist(), strict=True)
+        return sum(abs(mine - other) for mine, other in pairs) / Fraction(self.scale)
+
+
+@dataclass(frozen=True)
+class ChoiceDraw:
+    """A choice among candidates with probabilities ∝ exp(exponent)."""
+
+    exponents: tuple[Fraction, ...]
+    choice: int
+
+    def loss(self, exponents: Sequence[Fraction]) -> Fraction:
+        """The loss of the worst candidate against a table that has these exponents instead."""
+        if tuple(exponents) == self.exponents:
+            return Fraction(0)
+        shift = log_sum(exponents) - log_sum(self.exponents)
+        pairs = zip(self.exponents, exponents, strict=True)
+        return max(abs(mine - other + shift) for mine, other in pairs) + _MARGIN
+
+
+Draw = LaplaceDraw | ChoiceDraw
+
+
+def log_sum(exponents: Sequence[Fraction]) -> Fraction:
+    """ln Σ exp(exponent), within 10⁻⁴⁶.
+
+    With the largest taken out, every term is at most 1 and one of them is 1. Arguments, terms and
+    the logarithm are each right to 60 digits, so a million terms are still right to 50.
+    """
+    largest = max(exponents)
+    with decimal.localcontext(_DIGITS):
+        terms = (_decimal(max(exponent - largest, _LOWEST)).exp() for exponent in exponents)
+        return largest + Fraction(sum(terms, Decimal(0)).ln())
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+class NoNoise:
+    """Adds nothing and chooses the best: the path of the most likely transcript."""
+
+    private = False
+
+    def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
+        return Fraction(0)
+
+    def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
+        return max(range(len(exponents)), key=exponents.__getitem__), Fraction(0)
+
+
+class Recorder:
+    """Draws by another noise and notes every draw."""
+
+    private = False
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+        self.draws: list[Draw] = []
+
+    def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
+        exact = values.copy()
+        eta = self._noise.add_laplace(values, scale)
+        self.draws.append(LaplaceDraw(exact, scale, values.copy()))
+        return eta
+
+    def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
+        choice, eta = self._noise.choose(exponents)
+        self.draws.append(ChoiceDraw(tuple(exponents), choice))
+        return choice, eta
+
+
+class Replay:
+    """Answers as an earlier run did and adds up the loss between that run's table and this one."""
+
+    private = False
+
+    def __init__(self, draws: Sequence[Draw]) -> None:
+        self._draws = iter(draws)
+        self.loss = Fraction(0)
+
+    def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
+        draw = next(self._draws, None)
+        if not isinstance(draw, LaplaceDraw):
+            raise Divergence("the order of the draws depends on the data")
+        if draw.exact.shape != values.shape:
+            raise Divergence("the number of values drawn for depends on the data")
+        if draw.scale != scale:
+            raise Divergence("the scale of the noise depends on the data")
+        self.loss += draw.loss(values)
+        values[...] = draw.noisy
+        return Fraction(0)
+
+    def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
+        draw = next(self._draws, None)
+        if not isinstance(draw, ChoiceDraw):
+            raise Divergence("the order of the draws depends on the data")
+        if len(draw.exponents) != len(exponents):
+            raise Divergence("the number of candidates depends on the data")
+        self.loss += draw.loss(exponents)
+        return draw.choice, Fraction(0)
+
+    def finish(self) -> None:
+        """Refuse a run that drew less than the recorded one."""
+        if next(self._draws, None) is not None:
+            raise Divergence("the number of draws depends on the data")

@@ -1,0 +1,182 @@
+"""The manifest: what a release says of itself, checked once, before anything believes it.
+
+A release may come from anyone, so its size and form are bounded before it is parsed, and every
+field has its type when `read_manifest` returns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import HushError, ReleaseError
+from hushtable.privacy.loss import NEIGHBOURS, parse_stored_epsilon
+from hushtable.release.store import (
+    FORMAT,
+    MANIFEST,
+    MAX_ITEMS,
+    MAX_MANIFEST,
+    count_items,
+    read_plain_file,
+)
+from hushtable.schema import Schema
+
+MAX_TEXT = 2000
+_SHOWN = 300
+
+_TEXTS = ("software", "created", "mechanism", "asked", "reader", "reservation")
+_TABLES = ("parameters", "privacy", "noise", "schema", "ledger", "arrays")
+_PRIVACY_TEXTS = ("epsilon", "neighbours", "unit", "guarantee")
+
+# Scales are written as fractions; this many digits are far beyond any noise.
+_FRACTION = re.compile(r"[0-9]{1,60}(/[0-9]{1,60})?")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The fields of a manifest that answers rest on."""
+
+    content: dict[str, Any]
+    """All of it, as the file has it."""
+    schema: Schema
+    mechanism: str
+    epsilon: Fraction
+    private: bool
+    reader: str
+    noise: dict[str, Any]
+    arrays: dict[str, Any]
+
+
+class _Invalid(Exception):
+    """What is wrong with a manifest, in a few words."""
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a folder; a newer format is refused."""
+    raw = read_plain_file(folder, MANIFEST, MAX_MANIFEST)
+    try:
+        return _manifest(_parsed(raw), folder)
+    except _Invalid as problem:
+        raise ReleaseError(f"{folder}: {problem}") from None
+
+
+def _parsed(raw: bytes) -> Any:
+    """The JSON in a file, without duplicate keys, infinities and half characters."""
+    if count_items(raw) > MAX_ITEMS:
+        raise _Invalid(f"manifest.json holds more than {MAX_ITEMS:,} values")
+    try:
+        content = json.loads(
+            raw.decode("utf-8"),
+            object_pairs_hook=_without_duplicates,
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
+        if b"\\u" in raw:  # an escape may stand for half a character, which no file can hold
+            json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise _Invalid("manifest.json is not valid JSON") from None
+    return content
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise _Invalid("manifest.json has a key twice")
+    return table
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise ValueError("not finite")
+    return number
+
+
+def _manifest(content: Any, folder: Path) -> Manifest:
+    if not isinstance(content, dict) or content.get("hushtable") != "release":
+        raise ReleaseError(f"{folder} is not a hushtable release")
+    _check_format(content.get("format"))
+    _check_fields(content)
+    return Manifest(
+        content=content,
+        schema=_schema(content),
+        mechanism=content["mechanism"],
+        epsilon=_epsilon(content["privacy"]["epsilon"]),
+        private=content["private"],
+        reader=content["reader"],
+        noise=content["noise"],
+        arrays=content["arrays"],
+    )
+
+
+def _check_format(version: Any) -> None:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _Invalid("the manifest has no format version")
+    if version > FORMAT:
+        shown = version if version < 10**6 else "far newer"
+        raise _Invalid(f"its format is {shown}, this hushtable reads up to {FORMAT}: upgrade it")
+
+
+def _check_fields(content: dict[str, Any]) -> None:
+    for key in _TEXTS:
+        _check_text(content.get(key), key)
+    for key in _TABLES:
+        if not isinstance(content.get(key), dict):
+            raise _Invalid(f"the manifest's {key!r} is missing or not a table")
+    if not isinstance(content.get("private"), bool):
+        raise _Invalid("the manifest does not say whether the release is private")
+    privacy = content["privacy"]
+    for key in _PRIVACY_TEXTS:
+        _check_text(privacy.get(key), key)
+    if privacy["neighbours"] not in NEIGHBOURS:
+        raise _Invalid("the manifest's 'neighbours' is not a relation we know")
+    delta = privacy.get("delta")
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta <= 1:
+        raise _Invalid("the manifest's 'delta' is not a number from 0 to 1")
+
+
+def _check_text(value: Any, key: str) -> None:
+    # Readers print these: no line breaks, no commands to a terminal, no endless lines.
+    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_TEXT:
+        raise _Invalid(f"the manifest's {key!r} is missing or not a line of text")
+
+
+def _schema(content: dict[str, Any]) -> Schema:
+    _check_key_lengths(content["schema"])
+    try:
+        schema = Schema.from_dict(content["schema"])
+    except HushError as problem:
+        raise _Invalid(f"the manifest's schema is not valid: {str(problem)[:_SHOWN]}") from None
+    if schema.neighbours != content["privacy"]["neighbours"]:
+        raise _Invalid("the manifest names two neighbour relations")
+    return schema
+
+
+def _check_key_lengths(schema: dict[str, Any]) -> None:
+    """Refuse endless keys: the hint to an unknown key compares it with those we know."""
+    attributes = schema.get("attribute")
+    tables = [schema, schema.get("unit"), *(attributes if isinstance(attributes, list) else ())]
+    for table in tables:
+        if isinstance(table, dict) and any(len(key) > MAX_TEXT for key in table):
+            raise _Invalid("the manifest's schema is not valid: a key is too long")
+
+
+def _epsilon(text: str) -> Fraction:
+    try:
+        return parse_stored_epsilon(text)
+    except HushError:
+        raise _Invalid("the manifest's 'epsilon' is not a positive number") from None
+
+
+def noise_scale(noise: dict[str, Any]) -> Fraction | None:
+    """The scale of discrete Laplace noise; None where the table describes no such noise."""
+    scale = noise.get("scale")
+    if noise.get("law") != "discrete-laplace" or not isinstance(scale, str):
+        return None
+    if not _FRACTION.fullmatch(scale) or set(scale.partition("/")[2]) == {"0"}:
+        return None
+    return Fraction(scale) or None

@@ -1,0 +1,158 @@
+"""The analyst's commands: answers, files and refusals, from a release alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import openpyxl
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import Hush
+
+TOTAL = "SELECT COUNT(*) FROM census"
+
+
+def test_a_count_comes_with_its_interval(hush: Hush, shared: Path) -> None:
+    answer = hush("query", shared / "census.release", TOTAL, "--json").json
+    low, high = answer["interval"]
+    assert low < answer["value"] < high and answer["stderr"] > 0 and answer["confidence"] == 0.95
+    text = hush("query", shared / "census.release", TOTAL).out
+    assert str(answer["value"]) in text and "95 % confidence" in text
+
+
+def test_a_condition_alone_is_a_count(hush: Hush, shared: Path) -> None:
+    release = shared / "census.release"
+    whole = hush("query", release, f"{TOTAL} WHERE age < 30 AND sex = 'F'", "--json").json
+    assert hush("query", release, "age < 30 AND sex = 'F'", "--json").json == whole
+
+
+def test_groups_come_as_rows_with_intervals(hush: Hush, shared: Path) -> None:
+    sql = "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex"
+    told = hush("query", shared / "census.release", sql, "--json").json
+    assert [row["sex"] for row in told["rows"]] == ["F", "M"]
+    assert all(row["interval"][0] < row["value"] < row["interval"][1] for row in told["rows"])
+    wide = hush("query", shared / "census.release", sql, "--json", "--simultaneous").json
+    for row, wider in zip(told["rows"], wide["rows"], strict=True):
+        assert wider["interval"][0] < row["interval"][0]
+    assert "std. error" in hush("query", shared / "census.release", sql).out
+
+
+def test_a_higher_confidence_widens_the_interval(hush: Hush, shared: Path) -> None:
+    narrow, wide = (
+        hush("query", shared / "census.release", TOTAL, "--json", "--confidence", level).json
+        for level in ("0.5", "0.999")
+    )
+    assert wide["interval"][0] < narrow["interval"][0]
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("income < 7", "use 5 or 10"),
+        ("shoe = 1", "no attribute 'shoe'"),
+        ("SELECT AVG(age) FROM census", "COUNT(*)"),
+        ("SELECT COUNT(*) FROM other", "census"),
+        ("DROP TABLE census", ""),
+        ("age = 'x", ""),
+        ("", ""),
+    ],
+)
+def test_a_question_we_cannot_answer_is_refused_in_one_line(
+    hush: Hush, shared: Path, sql: str, says: str
+) -> None:
+    refused = hush("query", shared / "census.release", sql)
+    assert refused.code == 2 and says in refused.err and refused.err.count("\n") == 1
+    told = hush("query", shared / "census.release", sql, "--json")
+    assert told.code == 2 and list(told.json) == ["error"]
+
+
+def test_a_group_by_beyond_the_cap_names_the_cap(hush: Hush, shared: Path) -> None:
+    sql = "SELECT age, COUNT(*) FROM census GROUP BY age"
+    refused = hush("query", shared / "census.release", sql, "--rows", "50")
+    assert refused.code == 2 and "cap is 50" in refused.err
+
+
+def test_info_names_the_guarantee_and_verifies(hush: Hush, shared: Path) -> None:
+    told = hush("info", shared / "census.release", "--verify", "--json").json
+    assert told["epsilon"] == "1" and told["private"] and told["verified"]
+    assert told["neighbours"] == "add-remove" and 0 < told["delta"] < 1e-17
+    assert "1-differential privacy" in hush("info", shared / "census.release").out
+
+
+def test_a_changed_byte_is_found_by_verify(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.release"
+    shutil.copytree(shared / "census.release", copy)
+    content = bytearray((copy / "cells.npy").read_bytes())
+    content[-1] ^= 1
+    (copy / "cells.npy").write_bytes(content)
+    refused = hush("info", copy, "--verify")
+    assert refused.code == 2 and "damaged" in refused.err
+
+
+def test_a_release_of_an_experiment_is_called_not_private(
+    hush: Hush, shared: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.release"
+    shutil.copytree(shared / "census.release", copy)
+    manifest = (copy / "manifest.json").read_text()
+    (copy / "manifest.json").write_text(manifest.replace('"private": true', '"private": false'))
+    for command in (
+        ["query", copy, TOTAL],
+        ["info", copy],
+        ["export", copy, "-o", tmp_path / "c.csv"],
+    ):
+        assert "NOT PRIVATE" in hush(*command).err
+
+
+def test_cells_can_be_opened_by_other_tools(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    release = shared / "census.release"
+    assert hush("export", release, "-o", tmp_path / "c.parquet").code == 0
+    cells = pq.read_table(tmp_path / "c.parquet")
+    total = hush("query", release, TOTAL, "--json").json["value"]
+    assert cells.num_rows == 79_800 and sum(cells["count"].to_pylist()) == total
+    assert hush("export", release, "-o", tmp_path / "c.csv").code == 0
+    assert pc.read_csv(tmp_path / "c.csv").num_rows == 79_800
+
+
+def test_synthetic_rows_have_the_table_s_columns(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    release = shared / "census.release"
+    for ending in ("parquet", "csv", "xlsx"):
+        file = tmp_path / f"s.{ending}"
+        assert hush("export", release, "-o", file, "--synthetic", "40").code == 0
+    assert pq.read_table(tmp_path / "s.parquet").num_rows == 40
+    book = openpyxl.load_workbook(tmp_path / "s.xlsx")
+    assert [cell.value for cell in book.active[1]] == ["age", "sex", "occupation", "income"]
+    book.close()
+
+
+@pytest.mark.parametrize("name", ["c.docx", "missing/c.csv"])
+def test_an_export_we_cannot_write_is_refused(
+    hush: Hush, shared: Path, tmp_path: Path, name: str
+) -> None:
+    refused = hush("export", shared / "census.release", "-o", tmp_path / name)
+    assert refused.code == 2 and refused.err.count("\n") == 1
+
+
+def test_answering_imports_nothing_of_the_owner_s_side(shared: Path) -> None:
+    script = (
+        "import sys\n"
+        "from hushtable.cli.main import run\n"
+        f"sys.argv = ['hush', 'query', {str(shared / 'census.release')!r}, {TOTAL!r}, '--json']\n"
+        "try:\n    run()\nexcept SystemExit as stopped:\n    assert not stopped.code\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ
+    )
+    loaded = set(done.stderr.split())
+    assert "hushtable.release.release" in loaded and "sqlglot" in loaded
+    banned = ("ibis", "duckdb", "numba", "scipy", "pyarrow", "pandas", "matplotlib", "cryptography")
+    owner = ("noise", "counting", "curator", "mechanisms", "publishing", "privacy.ledger")
+    names = {*banned, *(f"hushtable.{name}" for name in owner), "sqlite3"}
+    assert not {name for name in loaded if name in names or name.split(".")[0] in names}

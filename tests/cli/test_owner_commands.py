@@ -1,0 +1,135 @@
+"""The data owner's commands: what they print, spend and refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Hush
+
+
+def publish(own: Path, *more: object) -> list[object]:
+    return ["publish", own / "census.parquet", "--schema", own / "census.toml", *more]
+
+
+def test_publishing_spends_what_it_says_and_names_what_is_left(hush: Hush, own: Path) -> None:
+    done = hush(*publish(own, "--epsilon", "0.1", "-o", own / "a.release"))
+    assert done.code == 0
+    assert "0.1 spent" in done.out and "2.9 of 3 left" in done.out
+    books = hush("budget", own / "census.toml", "--json").json
+    assert (books["budget"], books["spent"], books["left"]) == ("3", "0.1", "2.9")
+    assert [entry["status"] for entry in books["releases"]] == ["published"]
+
+
+def test_tenths_add_up_exactly_to_the_budget(hush: Hush, own: Path) -> None:
+    for i, epsilon in enumerate(["0.1", "0.2", "2.7"]):
+        assert hush(*publish(own, "-e", epsilon, "-o", own / f"{i}.release")).code == 0
+    assert hush("budget", own / "census.toml", "--json").json["left"] == "0"
+    refused = hush(*publish(own, "-e", "0.0001", "-o", own / "more.release"))
+    assert refused.code == 2 and "0 is left" in refused.err
+    assert not (own / "more.release").exists()
+
+
+def test_publish_speaks_json(hush: Hush, own: Path) -> None:
+    told = hush(*publish(own, "-e", "1", "-o", own / "a.release", "--json")).json
+    assert told["mechanism"] == "basic" and told["left"] == "2" and told["epsilon"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["-e", "abc"], "positive decimal"),
+        (["-e", "0"], "above zero"),
+        (["-e", "nan"], "finite"),
+        (["-e", "inf"], "finite"),
+        (["-e", "-1"], "above zero"),
+        (["-e", "99"], "does not fit"),
+        (["-e", "1", "--mechanism", "magic"], "no mechanism 'magic'"),
+        (["-e", "1", "--set", "x=1"], "no setting 'x'"),
+        (["-e", "1", "--set", "x"], "key=value"),
+        ([], "Missing option '--epsilon'"),
+    ],
+)
+def test_a_refused_publish_is_one_line_and_spends_nothing(
+    hush: Hush, own: Path, options: list[str], says: str
+) -> None:
+    refused = hush(*publish(own, *options, "-o", own / "a.release"))
+    assert refused.code == 2 and refused.out == ""
+    assert says in refused.err and refused.err.count("\n") == 1
+    assert not (own / "a.release").exists()
+    assert hush("budget", own / "census.toml", "--json").json["spent"] == "0"
+
+
+def test_an_existing_release_is_never_overwritten(hush: Hush, own: Path) -> None:
+    (own / "a.release").mkdir()
+    refused = hush(*publish(own, "-e", "1", "-o", own / "a.release"))
+    assert refused.code == 2 and "never overwritten" in refused.err
+
+
+def test_a_missing_table_or_schema_is_named(hush: Hush, own: Path) -> None:
+    options = ["-e", "1", "-o", own / "a.release"]
+    refused = hush("publish", own / "no.csv", "--schema", own / "census.toml", *options)
+    assert refused.code == 2 and "there is no file" in refused.err
+    refused = hush("publish", own / "census.parquet", "--schema", own / "no.toml", *options)
+    assert refused.code == 2 and "there is no file" in refused.err
+
+
+def test_a_budget_without_a_ledger_is_all_left_and_makes_none(hush: Hush, own: Path) -> None:
+    assert "0 of 3 spent, 3 left" in hush("budget", own / "census.toml").out
+    assert not (own / "census.toml.ledger").exists()
+
+
+def test_the_budget_can_be_raised_but_not_lowered(hush: Hush, own: Path) -> None:
+    hush(*publish(own, "-e", "3", "-o", own / "a.release"))
+    assert hush("budget", own / "census.toml", "--raise", "2").code == 2
+    assert hush("budget", own / "census.toml", "--raise", "3.5", "--json").json["left"] == "0.5"
+    assert hush(*publish(own, "-e", "0.5", "-o", own / "b.release")).code == 0
+
+
+def test_a_published_release_cannot_be_voided(hush: Hush, own: Path) -> None:
+    hush(*publish(own, "-e", "1", "-o", own / "a.release"))
+    entry = hush("budget", own / "census.toml", "--json").json["releases"][0]["id"]
+    refused = hush("budget", own / "census.toml", "--void", entry)
+    assert refused.code == 2 and "stays spent" in refused.err
+    assert hush("budget", own / "census.toml", "--json").json["spent"] == "1"
+
+
+def test_a_schema_is_shown_as_it_reads(hush: Hush, own: Path) -> None:
+    shown = hush("schema", "check", own / "census.toml")
+    assert "79,800 cells" in shown.out and "occupation" in shown.out
+    assert hush("schema", "check", own / "census.toml", "--json").json["cells"] == 79_800
+
+
+def test_a_draft_must_be_reviewed_before_it_publishes(hush: Hush, own: Path) -> None:
+    drafted = hush("schema", "draft", own / "census.parquet", "-o", own / "d.toml")
+    assert drafted.code == 0 and "looked at the data" in drafted.out
+    options = ["--schema", own / "d.toml", "-e", "1", "-o", own / "a.release"]
+    refused = hush("publish", own / "census.parquet", *options)
+    assert refused.code == 2 and "reviewed = true" in refused.err
+    text = (own / "d.toml").read_text().replace("reviewed = false", "reviewed = true")
+    (own / "d.toml").write_text(text)
+    assert hush("publish", own / "census.parquet", *options).code == 0
+
+
+def test_a_draft_describes_what_it_sees(hush: Hush, own: Path) -> None:
+    (own / "t.csv").write_text(
+        "id,age,height,town,note\n"
+        + "".join(f"{i},{i % 90},{1.5 + i % 40 / 100},{'AB'[i % 2]},n{i}\n" for i in range(2000))
+    )
+    told = hush("schema", "draft", own / "t.csv", "-o", own / "t.toml", "--json").json
+    assert told["attributes"] == ["age", "height", "town"]
+    assert set(told["left_out"]) == {"id", "note"}
+    schema = hush("schema", "check", own / "t.toml", "--json").json["schema"]
+    assert schema["attribute"][0]["range"] == [0, 89]
+    assert schema["attribute"][2]["values"] == ["A", "B"]
+    assert hush("schema", "draft", own / "t.csv", "-o", own / "t.toml").code == 2  # is there
+
+
+def test_the_demo_tells_the_story_and_can_be_told_again(hush: Hush, tmp_path: Path) -> None:
+    for _ in range(2):
+        told = hush("demo", "-o", tmp_path / "demo", "--rows", "3000")
+        assert told.code == 0 and "truth inside" in told.out
+    assert (tmp_path / "demo" / "census.png").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "mine").mkdir()
+    assert hush("demo", "-o", tmp_path / "mine").code == 2

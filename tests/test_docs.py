@@ -1,0 +1,53 @@
+"""The code in README and docs runs as it stands, top to bottom, page by page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable.cli.main import run
+from hushtable.evaluation.generators import census, census_schema
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(python|console|toml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+
+
+def run_command(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["hush", *shlex.split(line)])
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    assert not stopped.value.code, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if page.stem == "README":  # speaks of a census that its reader has
+        pq.write_table(census(2000), "census.parquet")
+        census_schema().save("census.toml")
+    names: dict[str, Any] = {}
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(text, str(page), "exec"), names)
+        elif kind == "toml":
+            Path("page.toml").write_text(text, encoding="utf-8")
+            run_command("schema check page.toml", monkeypatch)
+        else:
+            for line in re.findall(r"^\$ hush (.*)$", text, re.MULTILINE):
+                run_command(line, monkeypatch)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
