@@ -1,4 +1,4 @@
-"""Counting 10 million Parquet rows of 4 attributes, beside the bare GROUP BY of the same columns."""
+"""Counting 10 million Parquet rows of 4 attributes, beside a bare GROUP BY of those columns."""
 
 from __future__ import annotations
 

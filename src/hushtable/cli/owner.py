@@ -222,7 +222,7 @@ def schema_draft(
 
     Example: hush schema draft census.csv -o census.toml
     """
-    from hushtable.counting.draft import draft_schema, write_draft
+    from hushtable.drafting import draft_schema, write_draft
 
     if out.exists():
         raise SchemaError(f"{out} is there already; choose another name")

@@ -27,8 +27,11 @@ _PIECE = 2**24
 ReadBox = Callable[..., NDArray[Any]]
 """Reads the box that slices, one per axis, cut out of the matrix."""
 
-Groups = Sequence[tuple[int, Sequence[Interval]]]
-"""For some axes: disjoint ranges of codes, in the order of the codes."""
+Ranges = Sequence[Interval] | NDArray[np.int64]
+"""Disjoint ranges of codes start ≤ code < stop, in the order of the codes."""
+
+Groups = Sequence[tuple[int, Ranges]]
+"""For each grouped axis, its groups."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,13 @@ class NoisyCells:
         Rows run through the groups with the last axis fastest.
         """
         values = self._sums(region, groups)
-        terms = np.zeros(values.shape, np.int64)
-        for box in region:
-            terms += _cells_by_group(box, groups)
-        distinct, law_of_row = np.unique(terms.reshape(-1), return_inverse=True)
+        distinct, law_of_row = np.unique(cells_by_group(region, groups), return_inverse=True)
         laws = tuple(DiscreteLaplaceSum(self.scale, int(count)) for count in distinct)
-        return Estimates(values.reshape(-1), laws, law_of_row.reshape(-1))
+        return Estimates(values.reshape(-1), laws, law_of_row)
 
     def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
         """The sums over a region by group, in the order of `groups`."""
-        sums = np.zeros([len(intervals) for _, intervals in groups], np.int64)
+        sums = np.zeros([len(ranges) for _, ranges in groups], np.int64)
         bound = 0
         for box in region:
             for piece in _pieces(box):
@@ -85,7 +85,7 @@ class NoisyCells:
 
     def _refuse_overflow(self, region: Region, groups: Groups) -> None:
         """Refuse sums that wrap around 64 bits: no honest noise is so large."""
-        rough = np.zeros([len(intervals) for _, intervals in groups], np.float64)
+        rough = np.zeros([len(ranges) for _, ranges in groups], np.float64)
         for box in region:
             for piece in _pieces(box):
                 rough += _piece_sums(self.read(*_hull(piece)), piece, groups, np.float64)
@@ -123,7 +123,7 @@ def _piece_sums(
     """The sums over a box by group, from the matrix of its hull."""
     for axis, codes in enumerate(box.sets):
         if len(codes.intervals) > 1:
-            matrix = matrix.take(_codes(codes) - codes.intervals[0][0], axis)
+            matrix = matrix.take(all_codes(codes) - codes.intervals[0][0], axis)
     kept = sorted(axis for axis, _ in groups)
     plain = tuple(axis for axis in range(matrix.ndim) if axis not in kept)
     if plain or not kept:
@@ -134,9 +134,9 @@ def _piece_sums(
     return matrix.transpose([kept.index(axis) for axis, _ in groups])
 
 
-def _codes(codes: CodeSet) -> NDArray[np.int64]:
+def all_codes(codes: CodeSet) -> NDArray[np.int64]:
     """Every code of a set, in order."""
-    starts, stops = np.array(codes.intervals).T
+    starts, stops = np.array(codes.intervals, np.int64).reshape(-1, 2).T
     lengths = stops - starts
     before = np.cumsum(lengths) - lengths
     return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
@@ -146,7 +146,7 @@ def _sum_groups(
     matrix: NDArray[Any],
     axis: int,
     codes: CodeSet,
-    groups: Sequence[Interval],
+    groups: Ranges,
     dtype: type[np.generic],
 ) -> NDArray[Any]:
     """Add up an axis, whose places are the codes of a set in order, group by group."""
@@ -164,7 +164,7 @@ def _sum_groups(
     return sums
 
 
-def _ranks(codes: CodeSet, groups: Sequence[Interval]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _ranks(codes: CodeSet, groups: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
     """How many codes of a set lie before each group's start, and before its stop."""
     ends = np.array(groups, np.int64).reshape(-1, 2).T
     if not codes:
@@ -178,12 +178,15 @@ def _ranks(codes: CodeSet, groups: Sequence[Interval]) -> tuple[NDArray[Any], ND
     return ranks[0], ranks[1]
 
 
-def _cells_by_group(box: Box, groups: Groups) -> NDArray[np.int64]:
-    """How many cells of a box each group holds."""
+def cells_by_group(region: Region, groups: Groups) -> NDArray[np.int64]:
+    """How many cells of a region each group holds; groups run with the last axis fastest."""
+    total = np.zeros(math.prod(len(ranges) for _, ranges in groups), np.int64)
     grouped = {axis for axis, _ in groups}
-    others = math.prod(codes.count for i, codes in enumerate(box.sets) if i not in grouped)
-    counts = np.array(others, np.int64)
-    for axis, intervals in groups:
-        starts, stops = _ranks(box.sets[axis], intervals)
-        counts = np.multiply.outer(counts, stops - starts)
-    return counts
+    for box in region:
+        others = math.prod(codes.count for i, codes in enumerate(box.sets) if i not in grouped)
+        counts = np.array([others], np.int64)
+        for axis, ranges in groups:
+            starts, stops = _ranks(box.sets[axis], ranges)
+            counts = np.multiply.outer(counts, stops - starts).reshape(-1)
+        total += counts
+    return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError, ReleaseError
 from hushtable.query.answer import Answer, ResultTable
-from hushtable.query.box import Box, CodeSet, Interval, Region
-from hushtable.query.cells import Estimates, NoisyCells
-from hushtable.query.grouping import Group, Query, check_row_cap, held_groups, query_nodes
+from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, cells_by_group
+from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw
 from hushtable.release.manifest import Manifest, noise_scale, read_manifest
 from hushtable.release.store import StoredArray
-from hushtable.schema import Schema
+from hushtable.schema import Attribute, IntegerRange, Schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,7 +40,7 @@ class Reader(Protocol):
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The count of a region, and the law of its noise."""
 
-    def group(self, region: Region, groups: Sequence[tuple[int, Sequence[Interval]]]) -> Estimates:
+    def group(self, region: Region, groups: Groups) -> Estimates:
         """The counts of a region cut by groups of codes along some axes."""
 
 
@@ -140,18 +140,19 @@ class Release:
         self, query: Query, confidence: float, simultaneous: bool, *, row_cap: int
     ) -> ResultTable:
         check_row_cap(query, self.schema, row_cap)
-        nodes = query_nodes(query, self.schema)
-        cuts = [
-            (group.axis, [(node.start, node.stop) for node in along])
-            for group, along in zip(query.groups, nodes, strict=True)
-        ]
-        estimates = self._reader.group(query.region, cuts)
-        shown = np.flatnonzero(held_groups(query, self.schema)) if query.groups else [0]
-        places = np.unravel_index(shown, [len(along) for along in nodes]) if nodes else ()
+        labels, groups = [], []
+        for group in query.groups:
+            within = projection(query.region, group.axis)
+            names, ranges = _groups_along(self.schema.attributes[group.axis], group.level, within)
+            labels.append(names)
+            groups.append((group.axis, ranges))
+        estimates = self._reader.group(query.region, groups)
+        shown = _shown_rows(query.region, groups)
+        places = np.unravel_index(shown, [len(names) for names in labels]) if labels else ()
         table = ResultTable(
             groups={
-                group.column: [along[i].label for i in place]
-                for group, along, place in zip(query.groups, nodes, places, strict=True)
+                group.column: names[place]
+                for group, names, place in zip(query.groups, labels, places, strict=True)
             },
             values=estimates.values[shown],
             laws=estimates.laws,
@@ -181,6 +182,38 @@ class Release:
         from hushtable.release.synthesize import synthesize
 
         return synthesize(self.schema, self.cells(), rows=rows, seed=seed)
+
+
+def _groups_along(
+    attribute: Attribute, level: int | None, within: CodeSet
+) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """The labels of the groups that meet a set of codes, and their ranges of codes."""
+    if level is None:
+        codes = all_codes(within)
+        return _labels(attribute, codes), np.stack([codes, codes + 1], axis=1)
+    nodes = group_nodes(attribute, level, within)
+    ranges = np.array([(node.start, node.stop) for node in nodes], np.int64)
+    return np.array([node.label for node in nodes], object), ranges
+
+
+def _labels(attribute: Attribute, codes: NDArray[np.int64]) -> NDArray[np.object_]:
+    """What each code stands for, None for nulls and undeclared values."""
+    if isinstance(attribute.values, IntegerRange):
+        labels = (codes + attribute.values.low).astype(object)
+    else:
+        last = attribute.declared - 1
+        label = attribute.values.label
+        labels = np.array([label(min(code, last)) for code in codes.tolist()], object)
+    if attribute.other is not None:
+        labels[codes == attribute.other] = None
+    return labels
+
+
+def _shown_rows(region: Region, groups: Groups) -> NDArray[np.intp]:
+    """The groups that hold a cell of the region: SQL shows no others, but one row without any."""
+    if not groups:
+        return np.zeros(1, np.intp)
+    return np.flatnonzero(cells_by_group(region, groups))
 
 
 Arrays = dict[str, StoredArray]
