@@ -66,9 +66,11 @@ def draw(source) -> bytes:
 
 def test_system_sources_are_private_and_all_different():
     source = SystemEntropy()
+    child = source.spawn()
     assert source.private
-    assert source.spawn().private
-    assert len({draw(s) for s in (source, source, SystemEntropy(), source.spawn())}) == 4
+    assert child.private
+    assert child._stream is not source._stream
+    assert len({draw(s) for s in (source, source, SystemEntropy(), child)}) == 4
 
 
 def test_threads_never_share_bits():

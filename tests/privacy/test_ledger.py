@@ -453,7 +453,7 @@ class TestFiles:
 
     def test_a_damaged_file_is_refused(self, path: Path) -> None:
         spending = open_ledger(path)
-        for _ in range(40):
+        for _ in range(20):
             reserve(spending, "0.01")
         content = path.read_bytes()
         path.write_bytes(content[:4096] + os.urandom(len(content) - 8192) + content[-4096:])
@@ -566,7 +566,7 @@ class TestProcesses:
         assert 0 in (accepted[0] + accepted[2], accepted[1] + accepted[3])
 
     def test_a_kill_at_any_line_loses_nothing_that_was_published(self, tmp_path: Path) -> None:
-        (line,) = output(spender("kills", tmp_path, 40))
+        (line,) = output(spender("kills", tmp_path, 30))
         assert set(json.loads(line)) == {"nothing", "reserved", "publishing", "published"}
 
     def test_a_kill_at_any_time_loses_nothing_that_was_said(self, path: Path) -> None:

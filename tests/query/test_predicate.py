@@ -57,7 +57,7 @@ formulas = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(formulas)
 def test_each_cell_is_in_one_box_if_the_formula_is_true_there_and_in_none_if_not(formula):
     region = boxes(formula, SCHEMA)

@@ -105,7 +105,7 @@ def curator_loss(
     holdings: Holdings | None = None,
 ) -> PairLoss:
     """The loss of a function that asks a curator, between two tables."""
-    holdings = holdings or Holdings(schema)
+    holdings = Holdings(schema) if holdings is None else holdings
     amount = parse_epsilon(epsilon)
 
     def run(rows: Iterable[Row], drawing: Recorder | Replay) -> tuple[Any, Curator]:
@@ -171,7 +171,7 @@ def check_recipe(
     holdings: Holdings | None = None,
 ) -> PrivacyReport:
     """Check a function that asks a curator, over all neighbours of all small tables."""
-    holdings = holdings or Holdings(schema)
+    holdings = Holdings(schema) if holdings is None else holdings
     rows = possible_rows(schema) if rows is None else rows
     pairs = list(_pairs(schema, rows, people))
     worst = _Worst(parse_epsilon(epsilon))

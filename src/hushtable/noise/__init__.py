@@ -1,0 +1,1 @@
+"""Exact noise on integers: one door to randomness, slow samplers and their fast twins."""

@@ -167,17 +167,23 @@ def _add_decided(
 ) -> int:
     """Add the draws that their prefixes decide; list the others and return how many they are.
 
-    Each loop does one thing to a tile that stays in the nearest cache, so that the compiler can
-    make vector instructions of all but the look-up itself.
+    `draws` holds 2·draw, plus one if some part is still open, as the entries do. Tiles stay in the
+    nearest cache; a draw of one part is added as it is looked up, which hides the trip to memory.
     """
     found = np.empty(_TILE, dtype=np.int16)
     draws = np.empty(_TILE, dtype=np.int64)
     count = 0
     for start in range(0, len(values), _TILE):
         tile = values[start : start + _TILE]
-        _draw(draws, prefixes[:, start : start + len(tile)], entries, found)
-        for i in range(len(tile)):
-            tile[i] += (draws[i] >> 1) & ((draws[i] & 1) - 1)
+        if len(entries) == 1:
+            row, bits = entries[0], prefixes[0, start : start + len(tile)]
+            for i in range(len(tile)):
+                draws[i] = row[bits[i]]
+                tile[i] += (draws[i] >> 1) & ((draws[i] & 1) - 1)
+        else:
+            _join_parts(draws, prefixes[:, start : start + len(tile)], entries, found)
+            for i in range(len(tile)):
+                tile[i] += (draws[i] >> 1) & ((draws[i] & 1) - 1)
         for i in range(len(tile)):
             if draws[i] & 1:
                 open_draws[count] = start + i
@@ -186,24 +192,23 @@ def _add_decided(
 
 
 @_compiled
-def _draw(
+def _join_parts(
     draws: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
     entries: NDArray[np.int16],
     found: NDArray[np.int16],
 ) -> None:
-    """Join the parts of each draw: twice the draw, plus one if some part is still open.
+    """Look up the high part of each draw, then append its digits.
 
-    A digit joins a negative draw complemented, since that is −1 − G.
+    A digit joins a negative draw complemented, since that is −1 − G. Looking up and appending in
+    loops of their own lets the compiler make vector instructions of the second.
     """
-    _look_up(entries[0], prefixes[0], found)
-    for i in range(prefixes.shape[1]):
-        draws[i] = found[i]
-    for part in range(1, len(entries)):
+    draws[:] = 0
+    for part in range(len(entries)):
         _look_up(entries[part], prefixes[part], found)
         for i in range(prefixes.shape[1]):
-            digit = found[i] ^ ((draws[i] >> 63) & _TWICE_255)
-            draws[i] = ((draws[i] & -2) << 8) | digit | (draws[i] & 1)
+            entry = found[i] ^ ((draws[i] >> 63) & _TWICE_255)
+            draws[i] = ((draws[i] & -2) << 8) | entry | (draws[i] & 1)
 
 
 @_compiled

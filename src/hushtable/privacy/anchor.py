@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ class Anchor:
             ) from None
 
     def advance(self, mark: Mark) -> None:
-        """Move the note forward, never back; to be called while it is locked."""
+        """Move the note forward, never back; only for whoever holds it."""
         try:
             seen = self.read()
             if seen is None or seen.sequence < mark.sequence:
@@ -80,9 +79,13 @@ class Anchor:
             self._warn(error)
 
     @contextlib.contextmanager
-    def locked(self, *, seconds: float) -> Iterator[None]:
-        """Hold the note alone, so that two copies of a ledger cannot be spent on at once."""
+    def locked(self, *, seconds: float) -> Iterator[bool]:
+        """Hold the note alone, so that two copies of a ledger cannot be spent on at once.
+
+        False when there is no note to hold; the work then goes on without it.
+        """
         with contextlib.ExitStack() as held:
+            locked = False
             try:
                 folder = state_folder()
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -91,9 +94,10 @@ class Anchor:
                 held.callback(os.close, handle)
                 _lock(handle, seconds)
                 held.callback(fcntl.flock, handle, fcntl.LOCK_UN)
+                locked = True
             except OSError as error:
                 self._warn(error)
-            yield
+            yield locked
 
     def warn_of_a_lost_ledger(self) -> None:
         """Say so when a ledger at this very path was spent on before: a new one starts at zero."""
@@ -130,17 +134,12 @@ def _lock(handle: int, seconds: float) -> None:
 
 def _write_whole(file: Path, text: str) -> None:
     """Replace a file by one that is complete and durable, whenever the power goes."""
-    handle, name = tempfile.mkstemp(prefix=f"{file.stem}.", suffix=".tmp", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as new:
-            new.write(text)
-            new.flush()
-            os.fsync(new.fileno())
-        os.replace(name, file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    new = file.with_suffix(".tmp")
+    with new.open("w", encoding="ascii") as writing:
+        writing.write(text)
+        writing.flush()
+        os.fsync(writing.fileno())
+    os.replace(new, file)
     sync_folder(file.parent)
 
 

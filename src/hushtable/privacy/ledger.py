@@ -77,8 +77,9 @@ class Ledger:
             _check_budget(history, budget)
             ledger = cls(place, history.pins["ledger"], warnings)
             if seen != history.head:
-                with ledger._anchor.locked(seconds=BUSY_SECONDS):
-                    ledger._anchor.advance(history.head)
+                with ledger._anchor.locked(seconds=BUSY_SECONDS) as held:
+                    if held:
+                        ledger._anchor.advance(history.head)
         return ledger
 
     @staticmethod
@@ -149,7 +150,7 @@ class Ledger:
         """Write one event, or refuse it and change nothing."""
         with (
             _reported(self.path),
-            self._anchor.locked(seconds=BUSY_SECONDS),
+            self._anchor.locked(seconds=BUSY_SECONDS) as held,
             _connected(self.path, "rw") as db,
         ):
             db.execute("BEGIN IMMEDIATE")
@@ -159,6 +160,7 @@ class Ledger:
             if keep:  # otherwise closing the connection rolls back
                 db.execute("INSERT INTO event VALUES (?, ?, ?)", row)
                 db.execute("COMMIT")
+            if keep and held:
                 self._anchor.advance(history.head)
             return history.head
 

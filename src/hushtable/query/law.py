@@ -60,9 +60,9 @@ class DiscreteLaplaceSum:
     Half widths are exact up to `EXACT_TERMS` terms, and for longer sums of variance below
     `LIMIT_VARIANCE`: the smallest integer that covers, rounding outwards where a tail lies within
     about 10⁻¹² (10⁻⁹ for thousands of terms) of the asked one. Other sums use the normal limit with
-    its kurtosis term; the excess kurtosis is then below 10⁻³ and the chance of missing differs from
-    the asked one by less than 0.1 % of itself at confidences up to 1 − 10⁻⁹. Beyond 2⁵² a
-    half width is minimal to within its last bits.
+    its kurtosis term, rounded up to an integer. Their excess kurtosis is below 10⁻³, and wherever
+    the tests compare them with the exact law the chance of missing exceeds the asked one by less
+    than a millionth of itself. Beyond 2⁵² a half width is minimal to within its last bits.
     """
 
     scale: Fraction
