@@ -199,8 +199,10 @@ class TestVoiding:
                 again(id)
 
     def test_what_may_have_a_release_stays_spent(self, path: Path) -> None:
-        spending = open_ledger(path)
-        id = reserve(spending)
+        spending, out = open_ledger(path), path.with_name("out")
+        id = reserve(spending, out=str(out))
+        out.mkdir()
+        (out / "manifest.json").write_text(json.dumps({"reservation": id}))
         for advance in (lambda: spending.publishing(id), lambda: spending.published(id, "00")):
             advance()
             with refused(LedgerError, id, "its release may exist"):

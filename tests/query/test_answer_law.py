@@ -128,11 +128,11 @@ def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(scale):
 @pytest.mark.parametrize(
     ("terms", "scale"),
     [
-        (EXACT_TERMS + 1, Fraction(3, 4)),
+        (EXACT_TERMS + 1, Fraction(4, 5)),
         (EXACT_TERMS + 1, Fraction(5, 2)),
         (EXACT_TERMS + 1, Fraction(10**9)),
-        (10**5, Fraction(1, 4)),
-        (10**6, Fraction(4, 25)),
+        (10**5, Fraction(13, 50)),
+        (10**6, Fraction(33, 200)),
     ],
 )
 def test_the_normal_limit_misses_no_more_often_than_it_says(terms, scale):

@@ -25,8 +25,7 @@ def bound_contributions(table: Any, schema: Schema) -> Any:
     rows = table.filter([table[code].notnull() for code in codes])
     if schema.unit is None:
         return rows.select(*codes)
-    person = rows[f"c{len(codes)}"].cast("string")
-    rows = rows.mutate(person=person)
+    rows = rows.mutate(person=_person(rows[f"c{len(codes)}"]))
     rows = rows.filter(rows.person.notnull() & (rows.person != "")).select("person", *codes)
     rows = rows.mutate(twin=ibis.row_number().over(ibis.window(group_by=["person", *codes])))
     salt = ibis.literal(secrets.token_hex(16))
@@ -38,3 +37,12 @@ def bound_contributions(table: Any, schema: Schema) -> Any:
         )
     )
     return rows.filter(rows["rank"] < schema.unit.max_rows).select(*codes)
+
+
+def _person(column: Any) -> Any:
+    """The id as text without blanks around it; NaN is how some tools write a missing number."""
+    import ibis
+
+    if column.type().is_floating():
+        column = ibis.cases((column.isnan(), ibis.null(column.type())), else_=column)
+    return column.cast("string").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,8 @@ def count_table(data: Any, schema: Schema) -> Counts:
     """Encode, bound contributions and group by cell, all inside the engine."""
     if schema.cells > MAX_CELLS:
         raise DataError(
-            f"the domain has {schema.cells:.3g} cells; cell counts need at most {MAX_CELLS:.3g}"
+            f"the domain has about 10^{math.log10(schema.cells):.1f} cells; cell counts need at"
+            " most 2^62, about 10^18.7"
         )
     with open_table(data, _columns(schema)) as table, silent_engine(_PROBLEM):
         rows = bound_contributions(encode(table, schema), schema)

@@ -13,8 +13,9 @@ from typing import Any
 
 from hushtable.errors import DataError
 from hushtable.schema import Attribute, Edges, IntegerRange, Labels, Schema
+from hushtable.schema.attribute import EXACT_INTEGERS, is_integer_text
 
-MAX_UNEVEN_BINS = 4096  # the engine evaluates one comparison tree over the edges
+MAX_COMPARED = 64  # bins up to which a tree of comparisons is faster than a sorted join
 
 
 def encode(table: Any, schema: Schema) -> Any:
@@ -23,8 +24,13 @@ def encode(table: Any, schema: Schema) -> Any:
         column = _checked(table[f"c{i}"], attribute)
         if isinstance(attribute.values, Labels):
             table = _join_labels(table, column, attribute, f"k{i}")
+            continue
+        number = _number(column)
+        if isinstance(attribute.values, IntegerRange):
+            inside = _floor(_between(number, attribute)) - attribute.values.low
         else:
-            table = table.mutate(**{f"k{i}": _numeric_code(_number(column), attribute)})
+            table, inside = _bin(table, _between(number, attribute), attribute.values.edges)
+        table = table.mutate(**{f"k{i}": _numeric_code(number, inside, attribute)})
     return table
 
 
@@ -32,49 +38,61 @@ def _checked(column: Any, attribute: Attribute) -> Any:
     kind = column.type()
     if kind.is_null():
         return column.cast("string")
+    shown = f"column {attribute.name!r} is of type {kind.name.lower()}"
     if kind.is_nested() or kind.is_binary():
-        raise DataError(f"column {attribute.name!r} holds {kind.name.lower()}s, not plain values")
+        raise DataError(f"{shown}; the schema needs plain values")
     numeric = kind.is_string() or kind.is_numeric() or kind.is_boolean()
     if not numeric and not isinstance(attribute.values, Labels):
-        raise DataError(
-            f"column {attribute.name!r} holds {kind.name.lower()}s; the schema says numbers"
-        )
+        raise DataError(f"{shown}; the schema says numbers")
     return column
 
 
 def _number(column: Any) -> Any:
-    """The value as a 64-bit float; NULL for text that is no number, and for NaN."""
+    """The value as a 64-bit float; NULL for text that is no number, and for NaN.
+
+    True and false are 1 and 0, also as text: tools turn a column of truth values into text as soon
+    as one of them is missing.
+    """
     import ibis
 
-    text = column.strip() if column.type().is_string() else column
-    number = text.try_cast("float64")
+    number = column.try_cast("float64")
+    if column.type().is_string():
+        text = column.strip()
+        number = ibis.cases(
+            (text.lower() == "true", ibis.literal(1.0)),
+            (text.lower() == "false", ibis.literal(0.0)),
+            else_=text.try_cast("float64"),
+        )
     return ibis.cases((number.isnan(), ibis.null("float64")), else_=number)
 
 
-def _numeric_code(number: Any, attribute: Attribute) -> Any:
+def _ends(attribute: Attribute) -> tuple[int | float, int | float]:
+    """The first number that has a code, and the first integer or last number beyond which none."""
+    if isinstance(attribute.values, IntegerRange):
+        return attribute.values.low, attribute.values.high + 1
+    assert isinstance(attribute.values, Edges)
+    return attribute.values.edges[0], attribute.values.edges[-1]
+
+
+def _between(number: Any, attribute: Attribute) -> Any:
+    """NULL outside the ends: arithmetic sees only what cannot make it overflow."""
     import ibis
 
-    low: int | float
-    high: int | float
-    values = attribute.values
-    if isinstance(values, IntegerRange):
-        low, high = values.low, values.high + 1
-        too_high = number >= high
-    else:
-        assert isinstance(values, Edges)
-        low, high = values.edges[0], values.edges[-1]
-        too_high = number > high
-    # Arithmetic sees only numbers between the ends, so that it cannot overflow.
-    between = ibis.cases((number.between(low, high), number), else_=ibis.null("float64"))
+    return ibis.cases((number.between(*_ends(attribute)), number), else_=ibis.null("float64"))
+
+
+def _numeric_code(number: Any, inside: Any, attribute: Attribute) -> Any:
+    import ibis
+
+    low, high = _ends(attribute)
+    too_high = number >= high if isinstance(attribute.values, IntegerRange) else number > high
     last = attribute.declared - 1
     null, below, above = (None, 0, last) if attribute.outside == "clip" else (attribute.other,) * 3
     return ibis.cases(
         (number.isnull(), _code(null)),
         (number < low, _code(below)),
         (too_high, _code(above)),
-        else_=_floor(between) - low
-        if isinstance(values, IntegerRange)
-        else _bin(between, values.edges),
+        else_=inside,
     )
 
 
@@ -90,19 +108,37 @@ def _floor(number: Any) -> Any:
     return nearest - (nearest.try_cast("float64") > number).cast("int64")
 
 
-def _bin(number: Any, edges: Sequence[int | float]) -> Any:
-    """The bin that holds a number between the first and the last edge."""
+def _bin(table: Any, number: Any, edges: Sequence[int | float]) -> tuple[Any, Any]:
+    """The bin that holds a number between the first and the last edge; the table it belongs to."""
     import ibis
 
     bins = len(edges) - 1
     widths = {right - left for left, right in pairwise(edges)}
-    if len(widths) == 1 and all(isinstance(edge, int) for edge in edges):
+    whole = len(widths) == 1 and all(isinstance(edge, int) for edge in edges)
+    if whole and edges[-1] - edges[0] <= EXACT_INTEGERS:
         # Integers below 2^53: floats divide them exactly enough that no quotient rounds up.
         code = (_floor(number) - edges[0]) // next(iter(widths))
-        return ibis.cases((code >= bins, _code(bins - 1)), else_=code.try_cast("int64"))
-    if bins > MAX_UNEVEN_BINS:
-        raise DataError(f"more than {MAX_UNEVEN_BINS} bins need edges at equal whole distances")
-    return _search(number, edges, 0, bins - 1)
+        code = ibis.cases((code >= bins, _code(bins - 1)), else_=code.try_cast("int64"))
+    elif bins <= MAX_COMPARED:
+        code = _search(number, edges, 0, bins - 1)
+    else:
+        table, code = _join_bins(table, number, edges)
+    return table, code
+
+
+def _join_bins(table: Any, number: Any, edges: Sequence[int | float]) -> tuple[Any, Any]:
+    """Join each number with the last edge that is not above it, which cannot multiply rows."""
+    import ibis
+    import pyarrow as pa
+
+    # The last bin is closed, so that its right edge starts none.
+    codes = pa.array(range(len(edges) - 1), pa.int64())
+    starts = pa.array([float(edge) for edge in edges[:-1]], pa.float64())
+    listed = ibis.memtable(pa.table({"bin_start": starts, "bin": codes}))
+    numbered = table.mutate(bin_number=number)
+    joined = numbered.asof_join(listed, on=numbered.bin_number >= listed.bin_start)
+    table = joined.select(*table.columns, bin=joined["bin"])
+    return table, table["bin"]
 
 
 def _search(number: Any, edges: Sequence[int | float], first: int, last: int) -> Any:
@@ -125,10 +161,10 @@ def _join_labels(table: Any, column: Any, attribute: Attribute, name: str) -> An
     import pyarrow as pa
 
     assert isinstance(attribute.values, Labels)
-    codes = {label: code for code, label in enumerate(attribute.values.labels)}
+    codes = attribute.values.spellings
     keys: Any
     if column.type().is_integer():  # an integer's text is a label exactly if the label is its text
-        codes = {label: code for label, code in codes.items() if _is_integer_text(label)}
+        codes = {label: code for label, code in codes.items() if is_integer_text(label)}
         keys, value = pa.array(map(int, codes), pa.int64()), column
     else:
         keys = pa.array(codes, pa.string())
@@ -142,8 +178,3 @@ def _join_labels(table: Any, column: Any, attribute: Attribute, name: str) -> An
     if attribute.other is not None:
         joined = joined.mutate(**{name: joined[name].fill_null(attribute.other)})
     return joined
-
-
-def _is_integer_text(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 19 and text == str(int(text))

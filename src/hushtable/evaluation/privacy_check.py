@@ -26,9 +26,8 @@ from hushtable.evaluation.small_tables import (
     Holdings,
     Row,
     Table,
-    neighbouring_tables,
+    neighbouring_pairs,
     possible_rows,
-    small_tables,
 )
 from hushtable.evaluation.transcript import Divergence, NoNoise, Recorder, Replay
 from hushtable.mechanisms import Mechanism, find_mechanism
@@ -173,7 +172,7 @@ def check_recipe(
     """Check a function that asks a curator, over all neighbours of all small tables."""
     holdings = Holdings(schema) if holdings is None else holdings
     rows = possible_rows(schema) if rows is None else rows
-    pairs = list(_pairs(schema, rows, people))
+    pairs = list(neighbouring_pairs(rows, schema.neighbours, schema.unit, people))
     worst = _Worst(parse_epsilon(epsilon))
     for table, neighbour in pairs:
         for noise in _noises(paths):
@@ -233,16 +232,6 @@ def _recipe(
         return chosen.measure(curator, schema, epsilon=epsilon, settings=settings)
 
     return recipe, chosen.needs
-
-
-def _pairs(schema: Schema, rows: Sequence[Row], people: int) -> Iterator[tuple[Table, Table]]:
-    """Every small table with every neighbour, in one order of the two: losses are symmetric."""
-    seen: set[tuple[Table, Table]] = set()
-    for table in small_tables(rows, schema.unit, people):
-        for neighbour in neighbouring_tables(table, rows, schema.neighbours, schema.unit):
-            if (neighbour, table) not in seen:
-                seen.add((table, neighbour))
-                yield table, neighbour
 
 
 def _noises(paths: int) -> Iterator[Noise]:

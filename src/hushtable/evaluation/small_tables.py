@@ -22,7 +22,7 @@ from hushtable.schema import Attribute, Labels, Schema, Unit
 Row = tuple[str | None, ...]
 Table = tuple[Row, ...]
 
-PERSON = "person"  # who enters, leaves or is replaced
+PERSON = "person"
 BYSTANDER = "bystander"
 
 
@@ -59,76 +59,41 @@ def possible_people(rows: Sequence[Row], unit: Unit | None) -> list[Table]:
     return named + [((*row, None),) for row in rows]
 
 
-def small_tables(rows: Sequence[Row], unit: Unit | None, people: int = 2) -> list[Table]:
-    """Tables to start from.
+def neighbouring_pairs(
+    rows: Sequence[Row], neighbours: Neighbours, unit: Unit | None, people: int = 2
+) -> Iterator[tuple[Table, Table]]:
+    """Every pair of small neighbouring tables, in one order of the two.
 
-    Without a unit column: every table of up to `people` rows. With one: a person of every kind,
-    alone and among bystanders, of whom one has more rows than may count and two have no id. Which
-    rows of a person count depends on that person alone, so more bystanders would show nothing new.
+    Beside the same others, a person of every kind enters (which read backwards is leaving), or is
+    replaced by a person of every other kind.
+    """
+    persons = possible_people(rows, unit)
+    changes: Iterable[tuple[Table, Table]]
+    if neighbours == "add-remove":
+        changes = [((), person) for person in persons]
+    else:
+        changes = list(itertools.combinations(persons, 2))
+    for others in _others(rows, unit, people):
+        for before, after in changes:
+            yield as_table(others + before), as_table(others + after)
+
+
+def _others(rows: Sequence[Row], unit: Unit | None, people: int) -> list[Table]:
+    """Who else may be there.
+
+    Without a unit column: every table of fewer than `people` rows. With one: nobody, or a bystander
+    with more rows than may count and two people without an id. Which rows of a person count depends
+    on that person alone, so more of them would show nothing new.
     """
     if unit is None:
         return [
-            as_table(chosen)
-            for size in range(people + 1)
+            chosen
+            for size in range(people)
             for chosen in itertools.combinations_with_replacement(rows, size)
         ]
-    crowd = [
-        (*row, BYSTANDER) for row in itertools.islice(itertools.cycle(rows), unit.max_rows + 1)
-    ]
-    nameless = [(*row, None) for row in (rows[0], rows[-1])]
-    persons = [(), *possible_people(rows, unit)]
-    return [
-        as_table((*person, *others))
-        for others in ([], [*crowd, *nameless])[:people]
-        for person in persons
-    ]
-
-
-def neighbouring_tables(
-    table: Table, rows: Sequence[Row], neighbours: Neighbours, unit: Unit | None
-) -> list[Table]:
-    """Every table that differs by one person: entering or leaving, or being replaced by another.
-
-    With a unit column only the person called `PERSON` and those without an id come, go and change:
-    the bystander is there to show that nobody else's rows are touched.
-    """
-    arriving = [
-        person
-        for person in possible_people(rows, unit)
-        if unit is None or person[0][-1] is None or not _has_person(table)
-    ]
-    if neighbours == "add-remove":
-        found = [_without(table, person) for person in _people(table, unit)]
-        found += [as_table(table + person) for person in arriving]
-    else:
-        found = [
-            as_table(rest + person)
-            for leaving in _people(table, unit)
-            for rest in [_without(table, leaving)]
-            for person in possible_people(rows, unit)
-            if unit is None or person[0][-1] is None or not _has_person(rest)
-        ]
-    return [other for other in dict.fromkeys(found) if other != table]
-
-
-def _people(table: Table, unit: Unit | None) -> list[Table]:
-    """Who can leave a table."""
-    if unit is None:
-        return [(row,) for row in dict.fromkeys(table)]
-    named = tuple(row for row in table if row[-1] == PERSON)
-    nameless: list[Table] = [(row,) for row in dict.fromkeys(table) if row[-1] is None]
-    return [named, *nameless] if named else nameless
-
-
-def _has_person(table: Table) -> bool:
-    return any(row[-1] == PERSON for row in table)
-
-
-def _without(table: Table, person: Table) -> Table:
-    left = list(table)
-    for row in person:
-        left.remove(row)
-    return tuple(left)
+    many = itertools.islice(itertools.cycle(rows), unit.max_rows + 1)
+    crowd = [(*row, BYSTANDER) for row in many]
+    return [(), (*crowd, (*rows[0], None), (*rows[-1], None))]
 
 
 # ── counting them ────────────────────────────────────────────────────────────────────────────────

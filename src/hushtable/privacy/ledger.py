@@ -132,7 +132,7 @@ class Ledger:
         """Give back a reservation whose release never came to be."""
         with _reported(self.path):
             entry = _load(self.path).entries.get(id)
-            if entry is not None and entry.out:
+            if entry is not None and entry.status == "reserved" and entry.out:
                 _refuse_if_released(entry)
         self._append({"kind": "void", "id": id})
 

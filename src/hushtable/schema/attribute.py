@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +14,9 @@ Kind = Literal["ordinal", "nominal"]
 Outside = Literal["clip", "drop", "other"]
 OUTSIDE: tuple[Outside, ...] = get_args(Outside)
 
-# Values are read as 64-bit floats, in which integers up to here are exact.
-EXACT_INTEGERS = 2**53
+# Values are read as 64-bit floats. Integers up to here are exact in them, and nothing larger is
+# rounded to one of these.
+EXACT_INTEGERS = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class IntegerRange:
     def __post_init__(self) -> None:
         if any(isinstance(end, bool) or not isinstance(end, int) for end in (self.low, self.high)):
             raise SchemaError("range must be two integers")
+        if max(abs(self.low), abs(self.high)) > EXACT_INTEGERS:
+            raise SchemaError("range must stay within ±(2^53 − 1)")
         if self.low > self.high:
             raise SchemaError(f"range [{self.low}, {self.high}] is reversed or empty")
-        if max(abs(self.low), abs(self.high)) > EXACT_INTEGERS:
-            raise SchemaError("range must stay within ±2^53")
 
     @property
     def size(self) -> int:
@@ -57,8 +57,8 @@ class Edges:
             raise SchemaError("edges must be numbers")
         if len(self.edges) < 2:
             raise SchemaError("edges must be at least two numbers")
-        if not all(math.isfinite(e) and abs(e) <= EXACT_INTEGERS for e in self.edges):
-            raise SchemaError("edges must be finite and stay within ±2^53")
+        if not all(abs(e) <= EXACT_INTEGERS for e in self.edges):  # nor is NaN below anything
+            raise SchemaError("edges must be finite and stay within ±(2^53 − 1)")
         if any(left >= right for left, right in zip(self.edges, self.edges[1:], strict=False)):
             raise SchemaError("edges must increase strictly")
 
@@ -79,15 +79,20 @@ class Edges:
 
 @dataclass(frozen=True)
 class Labels:
-    """Named values, in the order of their codes."""
+    """Named values, in the order of their codes.
+
+    A value of the table has a label if its text, without the blanks around it, is the label. Where
+    a whole number is declared as `2` or as `2.0`, both are read as it: tools turn one into the
+    other for a whole column as soon as one value of it is missing.
+    """
 
     labels: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if not self.labels:
             raise SchemaError("an attribute needs at least one label")
-        for label in self.labels:
-            check_label(label)
+        if any(check_label(label) != label for label in self.labels):
+            raise SchemaError("labels must be text")
         if len(self._codes) < len(self.labels):
             twice = next(
                 label for code, label in enumerate(self.labels) if self._codes[label] != code
@@ -107,6 +112,17 @@ class Labels:
 
     def code_of(self, label: str) -> int | None:
         return self._codes.get(label)
+
+    @cached_property
+    def spellings(self) -> dict[str, int]:
+        """Every text that is read as a label, with the label's code."""
+        codes = dict(self._codes)
+        for label, code in self._codes.items():
+            whole = label.removesuffix(".0")
+            if is_integer_text(whole):
+                codes.setdefault(whole, code)
+                codes.setdefault(f"{whole}.0", code)
+        return codes
 
 
 Values = IntegerRange | Edges | Labels
@@ -166,6 +182,12 @@ def ordinal(
 def nominal(name: str, hierarchy: Hierarchy, *, outside: Outside = "drop") -> Attribute:
     """An attribute whose values are the leaves of a hierarchy."""
     return Attribute(name, "nominal", Labels(hierarchy.leaves), outside, hierarchy)
+
+
+def is_integer_text(text: str) -> bool:
+    """Whether this is how a 64-bit integer is written."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 19 and text == str(int(text))
 
 
 def _number(value: int | float) -> str:

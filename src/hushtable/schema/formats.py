@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import os
 import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,8 @@ _NOMINAL_KEYS = ("name", "kind", "outside", "hierarchy", "tree", "values")
 def load_toml(path: Path) -> Schema:
     """Read a schema file; hierarchy paths in it are relative to it."""
     try:
-        content = tomllib.loads(_read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        content = tomllib.loads(read_text(path))
+    except (ValueError, RecursionError) as problem:
         detail = " ".join(str(problem).split())
         raise SchemaError(f"{path.name} is not valid TOML: {detail}") from None
     try:
@@ -65,8 +67,12 @@ def save_toml(schema: Schema, path: Path) -> None:
         tables.append(table)
     document["attribute"] = tables
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_text(tomlkit.dumps(document), encoding="utf-8")
-    partial.replace(path)
+    try:
+        partial.write_text(tomlkit.dumps(document), encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise SchemaError(f"{path} cannot be written") from None
 
 
 def _inline(table: dict[str, Any]) -> Any:
@@ -87,18 +93,27 @@ def schema_from_dict(content: Any, *, folder: Path | None = None) -> Schema:
         raise SchemaError("attributes are written as [[attribute]] tables")
     if not isinstance(content.get("reviewed", True), bool):
         raise SchemaError("reviewed must be true or false")
-    try:
-        budget = parse_stored_epsilon(str(content["budget"]))
-    except HushError:
-        raise SchemaError('budget must be a positive decimal number, such as "3"') from None
     return Schema(
         name=content["name"],
-        budget=budget,
+        budget=_budget(content["budget"]),
         neighbours=content.get("neighbours", "add-remove"),
         unit=_unit(content.get("unit")),
         reviewed=content.get("reviewed", True),
         attributes=tuple(_named_attribute(entry, folder) for entry in content["attribute"]),
     )
+
+
+def _budget(content: Any) -> Fraction:
+    try:
+        return parse_stored_epsilon(content if isinstance(content, str) else _number(content))
+    except (HushError, ValueError):
+        raise SchemaError('budget must be a positive decimal number, such as "3"') from None
+
+
+def _number(content: Any) -> str:
+    if isinstance(content, bool) or not isinstance(content, int | float):
+        raise ValueError
+    return str(content)
 
 
 def _unit(content: Any) -> Unit | None:
@@ -168,24 +183,31 @@ def _hierarchy(content: dict[str, Any], folder: Path | None) -> Any:
 
 def read_arx(path: Path) -> Hierarchy:
     """Read a hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
-    lines = [line for line in _read_text(path).splitlines() if line.strip()]
-    delimiter = ";" if lines and ";" in lines[0] else ","
+    text = read_text(path)
+    rows = _csv_rows(text, ";")
+    if rows is None or 2 * sum(len(row) > 1 for row in rows) < len(rows):
+        rows = _csv_rows(text, ",")
+    if rows is None:
+        raise SchemaError(f"{path.name} is not a well-formed CSV file")
     try:
-        rows = list(csv.reader(lines, delimiter=delimiter, strict=True))
-    except csv.Error:
-        raise SchemaError(f"{path.name} is not a well-formed CSV file") from None
-    try:
-        # Spreadsheets pad short lines with empty fields at the end.
-        return Hierarchy.from_paths(_labels(row) for row in rows)
+        return Hierarchy.from_paths([check_label(field) for field in row] for row in rows)
     except SchemaError as problem:
         raise SchemaError(f"{path.name}: {problem}") from None
 
 
-def _labels(row: list[str]) -> list[str]:
-    fields = [field.strip() for field in row]
-    while fields and not fields[-1]:
-        fields.pop()
-    return [check_label(field) for field in fields]
+def _csv_rows(text: str, delimiter: str) -> list[list[str]] | None:
+    """The rows without blanks around fields and empty fields at the end; None if malformed."""
+    rows = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
+            fields = [field.strip() for field in row]
+            while fields and not fields[-1]:  # spreadsheets pad short lines so
+                fields.pop()
+            if fields:
+                rows.append(fields)
+    except csv.Error:
+        return None
+    return rows
 
 
 def schema_to_dict(schema: Schema) -> dict[str, Any]:
@@ -246,14 +268,18 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
     return list(content[key])
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file of reasonable size."""
+    shown = repr(str(path)) if not str(path).isprintable() else str(path)
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device may never end
+            raise SchemaError(f"{shown} is not a file")
         if path.stat().st_size > MAX_FILE:
-            raise SchemaError(f"{path.name} is larger than {MAX_FILE // 2**20} MiB")
-        return path.read_text(encoding="utf-8-sig")
+            raise SchemaError(f"{shown} is larger than {MAX_FILE // 2**20} MiB")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise SchemaError(f"there is no file {path}") from None
+        raise SchemaError(f"there is no file {shown}") from None
     except UnicodeDecodeError:
-        raise SchemaError(f"{path.name} is not UTF-8 text") from None
+        raise SchemaError(f"{shown} is not UTF-8 text") from None
     except (OSError, ValueError):
-        raise SchemaError(f"{path} cannot be read") from None
+        raise SchemaError(f"{shown} cannot be read") from None

@@ -58,10 +58,10 @@ class Hierarchy:
                 _adopt(parents, label, parent)
         if not leaves:
             raise SchemaError("the hierarchy has no values")
-        children = _children(parents)
-        for leaf in leaves:
-            if leaf in children:
-                raise SchemaError(f"{leaf!r} is both a value and a group of values")
+        children: dict[str | None, list[str]] = {}
+        for label, parent in parents.items():
+            children.setdefault(parent, []).append(label)
+        _refuse_groups(leaves, children)
         return _from_children(children)
 
     @classmethod
@@ -69,22 +69,25 @@ class Hierarchy:
         """Build from nested tables and lists: `{ group = ["value", …], … }`."""
         children: dict[str | None, list[str]] = {None: []}
         seen: set[str] = set()
+        values: set[str] = set()
         pending: list[tuple[str | None, Any, int]] = [(None, tree, 0)]
         while pending:
             parent, below, depth = pending.pop()
             if depth > MAX_HEIGHT:
                 raise SchemaError(f"the tree is deeper than {MAX_HEIGHT} levels")
             for label, rest in _tree_items(below):
-                if label == parent:  # a value named like its own group is that group
-                    continue
-                if label in seen:
-                    raise SchemaError(f"{label!r} stands twice in the tree")
-                seen.add(label)
-                children.setdefault(parent, []).append(label)
+                if label != parent:  # a label that is its own parent is one node
+                    if label in seen:
+                        raise SchemaError(f"{label!r} stands twice in the tree")
+                    seen.add(label)
+                    children.setdefault(parent, []).append(label)
                 if rest:
                     pending.append((label, rest, depth + 1))
+                else:
+                    values.add(label)
         if not children[None]:
             raise SchemaError("the tree has no values")
+        _refuse_groups(values, children)
         return _from_children(children)
 
     @classmethod
@@ -188,21 +191,14 @@ def _adopt(parents: dict[str, str | None], label: str, parent: str | None) -> No
         raise SchemaError(f"{label!r} has two parents in the hierarchy: {names}")
 
 
-def _children(parents: dict[str, str | None]) -> dict[str | None, list[str]]:
-    children: dict[str | None, list[str]] = {}
-    for label, parent in parents.items():
-        children.setdefault(parent, []).append(label)
-    reached, pending = 0, list(children.get(None, []))
-    while pending:
-        reached += 1
-        pending.extend(children.get(pending.pop(), []))
-    if reached < len(parents):
-        raise SchemaError("the hierarchy has a cycle")
-    return children
+def _refuse_groups(values: Iterable[str], children: dict[str | None, list[str]]) -> None:
+    for value in values:
+        if value in children:
+            raise SchemaError(f"{value!r} is both a value and a group of values")
 
 
 def _tree_items(below: Any) -> list[tuple[str, Any]]:
-    if isinstance(below, dict):
+    if isinstance(below, dict) and all(isinstance(rest, dict | list) for rest in below.values()):
         return [(check_label(label), rest) for label, rest in below.items()]
     if isinstance(below, list):
         return [
@@ -219,7 +215,10 @@ def _from_children(children: dict[str | None, list[str]]) -> Hierarchy:
     """Number the leaves in depth-first order and merge chains of only children."""
     tops = children[None]
     if len(tops) > 1:
-        root = ROOT if not any(ROOT in group for group in children.values()) else "(all)"
+        taken = {label for group in children.values() for label in group}
+        root, spare = ROOT, "(all)"
+        while root in taken:
+            root, spare = spare, f"({spare})"
         children = {**children, root: tops}
         tops = [root]
     nodes: list[Node | None] = []
@@ -252,6 +251,8 @@ def check_label(value: Any) -> str:
     """The text that a value of a table must have to be this label."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and abs(value) >= 2**64:
+        raise SchemaError("a label that is a number must have less than 64 bits; write it as text")
     if isinstance(value, int | float):
         return repr(value)
     if not isinstance(value, str):
@@ -260,6 +261,6 @@ def check_label(value: Any) -> str:
         raise SchemaError(
             f"label {value!r} is empty or has blanks around it; values are read without them"
         )
-    if "\0" in value:
-        raise SchemaError("labels cannot contain NUL characters")
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise SchemaError(f"label {value!r} has characters that no text may have")
     return value

@@ -14,6 +14,7 @@ from hushtable.privacy.loss import NEIGHBOURS, Exposure, Neighbours
 from hushtable.schema.attribute import Attribute
 
 MAX_NAME = 200
+MAX_ROWS = 10**9
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Unit:
         check_name(self.column, "the unit's column")
         if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int):
             raise SchemaError("unit: max_rows must be a whole number")
-        if self.max_rows < 1:
-            raise SchemaError("unit: max_rows must be at least 1")
+        if not 1 <= self.max_rows <= MAX_ROWS:
+            raise SchemaError(f"unit: max_rows must be at least 1 and at most {MAX_ROWS}")
 
     def __str__(self) -> str:
         return f"{self.column}, at most {self.max_rows} row{'s' * (self.max_rows > 1)}"
@@ -59,12 +60,12 @@ class Schema:
 
     def _check_names(self) -> None:
         # Query languages match column names without regard to case.
-        seen: dict[str, str] = {}
+        seen: set[str] = set()
         for attribute in self.attributes:
             check_name(attribute.name, "an attribute's name")
-            first = seen.setdefault(attribute.name.casefold(), attribute.name)
-            if first is not attribute.name:
-                raise SchemaError(f"two attributes are called {attribute.name!r}")
+            if attribute.name.casefold() in seen:
+                raise SchemaError(f"two attributes are called {attribute.name!r}, or differ by case")
+            seen.add(attribute.name.casefold())
         if self.unit is not None and self.unit.column.casefold() in seen:
             raise SchemaError(
                 f"{self.unit.column!r} names people: it cannot be both the unit and an attribute"
@@ -129,7 +130,7 @@ class Schema:
 
 def check_name(name: Any, what: str) -> None:
     """Refuse names that no column can have."""
-    if not isinstance(name, str) or not name.strip():
-        raise SchemaError(f"{what} must be text and not empty")
+    if not isinstance(name, str) or not name or name != name.strip():
+        raise SchemaError(f"{what} must be text, not empty and without blanks around it")
     if len(name) > MAX_NAME or not name.isprintable():
         raise SchemaError(f"{what} must be printable and at most {MAX_NAME} characters long")
