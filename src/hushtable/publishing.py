@@ -10,6 +10,7 @@ import glob
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -32,7 +33,7 @@ from hushtable.privacy.loss import (
 from hushtable.release.release import Release
 from hushtable.release.store import FORMAT, Content, write_arrays, write_manifest
 from hushtable.schema import Schema
-from hushtable.scratch import held_folder, remove_abandoned, sync_folder
+from hushtable.scratch import held_folder, partial_folder, remove_abandoned, sync_folder
 
 if TYPE_CHECKING:
     from hushtable.noise.entropy import Entropy
@@ -69,12 +70,12 @@ def publish(
     recipe = find_mechanism(mechanism)
     chosen = {key: str(value) for key, value in (settings or {}).items()}
     _check_schema(schema)
-    recipe.check(schema, chosen)
+    recipe.check(schema, epsilon=amount, settings=chosen)
     _check_target(target)
     _check_budget(schema, ledger, amount)
+    noise = _noise(entropy)
     step("count")
     holding = count_table(data, schema) if recipe.needs == "counts" else code_table(data, schema)
-    noise = _noise(entropy)
     step("pay")
     books = _open_to_spend(schema, ledger)
     reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
@@ -109,8 +110,8 @@ def curate(
     schema, amount = _loaded(schema), parse_epsilon(epsilon)
     _check_schema(schema)
     _check_budget(schema, ledger, amount)
-    holding = count_table(data, schema)
     noise = _noise(entropy)
+    holding = count_table(data, schema)
     _open_to_spend(schema, ledger).spend(amount, mechanism=f"curator: {purpose}")
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
 
@@ -148,10 +149,11 @@ def _check_schema(schema: Schema) -> None:
 
 
 def _check_target(target: Path) -> None:
-    _check_free(target)
-    if not target.parent.is_dir():
-        raise OptionError(f"there is no folder {target.parent}")
-    probe = _partial(target, secrets.token_hex(4))
+    with suppress(OSError, ValueError):  # names that are not possible are refused below
+        _check_free(target)
+        if not target.parent.is_dir():
+            raise OptionError(f"there is no folder {target.parent}")
+    probe = partial_folder(target, secrets.token_hex(8))  # a longer name than an id makes
     try:  # only trying tells: permissions, read-only disks, names that are too long
         probe.mkdir(mode=0o700)
         probe.rmdir()
@@ -165,11 +167,6 @@ def _check_free(target: Path) -> None:
         raise OptionError(f"{target} is there already; releases are never overwritten")
 
 
-def _partial(target: Path, id: str) -> Path:
-    """The folder beside the target that becomes it."""
-    return target.with_name(f".{target.name}.{id}.partial")
-
-
 def _ledger_path(schema: Schema, ledger: str | Path | None) -> Path:
     if ledger is not None:
         return Path(ledger)
@@ -181,10 +178,9 @@ def _ledger_path(schema: Schema, ledger: str | Path | None) -> Path:
 def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
     """Refuse what cannot be paid. A ledger is made, and pinned to its schema, only to be spent."""
     path = _ledger_path(schema, ledger)
+    Ledger.check_not_lost(path)
     if path.exists():
         open_ledger(schema, path).check(amount)
-    elif not path.parent.is_dir():
-        raise OptionError(f"there is no folder {path.parent} for the ledger")
     elif amount > schema.budget:
         asked, budget = format_epsilon(amount), format_epsilon(schema.budget)
         raise BudgetError(f"epsilon {asked} is more than the schema's whole budget of {budget}")
@@ -249,15 +245,16 @@ def _write(
     """Write beside the target, announce, rename into place, record: visible only when whole."""
     step("write")
     remove_abandoned(target.parent, f".{glob.escape(target.name)}.*.partial")
-    partial = _partial(target, reservation.id)
+    partial = partial_folder(target, reservation.id)
     partial.mkdir(mode=0o700)
     with held_folder(partial):
         manifest["arrays"] = write_arrays(partial, content.arrays)
-        checksum = write_manifest(partial, manifest)
-        partial.chmod(0o755)
         step("publish")
         _check_free(target)  # another may have taken the name; ε can still be given back
+        # Announced before the manifest is there: without one, no reader opens the folder.
         books.publishing(reservation.id)
+        checksum = write_manifest(partial, manifest)
+        partial.chmod(0o755)
         partial.rename(target)
         sync_folder(target.parent)
     step("record")

@@ -40,19 +40,36 @@ def held_folder(folder: Path) -> Iterator[Path]:
         os.close(lock)
 
 
+def partial_folder(target: Path, id: str) -> Path:
+    """The folder beside a target that is to become it."""
+    return target.with_name(f".{target.name}.{id}.partial")
+
+
 def remove_abandoned(parent: Path, pattern: str) -> None:
     """Remove this user's matching folders that no process holds any more."""
     for folder in parent.glob(pattern):
         with suppress(OSError):
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                status = os.fstat(lock)
-                if status.st_uid != os.getuid() or time.time() - status.st_ctime < _GRACE_SECONDS:
-                    continue
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and time.time() - status.st_ctime >= _GRACE_SECONDS:
+                remove_unheld(folder)
+
+
+def remove_unheld(folder: Path) -> bool:
+    """Remove a folder unless a process holds it; whether it is gone."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return not folder.exists()
 
 
 def sync_folder(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import typer
 
 from hushtable.cli.main import app
 
@@ -17,7 +16,7 @@ def commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]
     return [found for name, command in below.items() for found in commands(command, (*path, name))]
 
 
-COMMANDS = commands(typer.main.get_command(app))
+COMMANDS = commands(app)
 
 
 def test_all_commands_are_found() -> None:

@@ -44,7 +44,7 @@ def test_publish_speaks_json(hush: Hush, own: Path) -> None:
         (["-e", "nan"], "finite"),
         (["-e", "inf"], "finite"),
         (["-e", "-1"], "above zero"),
-        (["-e", "99"], "does not fit"),
+        (["-e", "99"], "whole budget of 3"),
         (["-e", "1", "--mechanism", "magic"], "no mechanism 'magic'"),
         (["-e", "1", "--set", "x=1"], "no setting 'x'"),
         (["-e", "1", "--set", "x"], "key=value"),

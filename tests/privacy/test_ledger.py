@@ -23,6 +23,7 @@ import pytest
 from hushtable.errors import BudgetError, HushError, LedgerError
 from hushtable.privacy import history, ledger
 from hushtable.privacy.ledger import Ledger
+from hushtable.scratch import held_folder, partial_folder
 
 SPENDER = Path(__file__).with_name("spender.py")
 PINS: dict[str, Any] = {
@@ -350,15 +351,52 @@ class TestTampering:
                 use()
         reserve(open_ledger(path))
 
-    def test_a_new_ledger_where_one_was_lost_says_so(self, path: Path) -> None:
-        assert open_ledger(path).warnings == []
+    @pytest.mark.parametrize("emptied", [False, True])
+    def test_a_lost_or_emptied_ledger_does_not_start_again_by_itself(
+        self, path: Path, emptied: bool
+    ) -> None:
+        open_ledger(path)
         path.unlink()
-        (warning,) = open_ledger(path).warnings
-        assert str(path) in warning and "is gone" in warning
+        if emptied:
+            path.touch()
+        for attempt in (open_ledger, Ledger.check_not_lost):
+            with refused(LedgerError, "is gone: put it back"):
+                attempt(path)
+        Ledger.restart(path)
+        assert open_ledger(path).state().spent == 0
+
+    def test_a_ledger_that_is_there_cannot_be_started_again(self, path: Path) -> None:
+        reserve(open_ledger(path))
+        with refused(LedgerError, "only a ledger that is gone"):
+            Ledger.restart(path)
+        assert open_ledger(path).state().spent > 0
+
+    def test_voiding_removes_what_a_killed_process_had_drawn(self, path: Path) -> None:
+        spending = open_ledger(path)
+        paid = spending.reserve(Fraction(1, 10), mechanism="basic", out=str(path.parent / "r"))
+        partial = partial_folder(path.parent / "r", paid.id)
+        partial.mkdir()
+        (partial / "cells.npy").write_bytes(b"noisy")
+        with held_folder(partial), refused(LedgerError, "still being written"):
+            spending.void(paid.id)
+        partial.mkdir()
+        spending.void(paid.id)
+        assert not partial.exists() and spending.state().spent == 0
+
+    def test_impossible_paths_are_one_clear_line(self, path: Path) -> None:
+        for odd in (
+            path.parent / ("x" * 300) / "l",
+            path.with_name("a\0b"),
+            path.parent / ("x" * 300),
+        ):
+            with pytest.raises(LedgerError) as told:
+                open_ledger(odd)
+            assert "\n" not in str(told.value)
 
     def test_another_ledger_in_its_place_is_noticed(self, path: Path) -> None:
         spending = open_ledger(path)
         path.unlink()
+        Ledger.restart(path)
         open_ledger(path)
         with refused(LedgerError, "another ledger was put in its place"):
             reserve(spending)
@@ -473,7 +511,7 @@ class TestFiles:
     def test_whoever_comes_second_does_not_begin_the_ledger_again(self, path: Path) -> None:
         spending = open_ledger(path)
         reserve(spending)
-        ledger._create(path, {**PINS, "budget": "9"}, [])
+        ledger._create(path, {**PINS, "budget": "9"})
         assert (spending.state().budget, spending.state().spent) == (3, 1)
 
     def test_a_missing_folder_and_a_folder_for_a_file_are_refused(self, path: Path) -> None:

@@ -142,7 +142,7 @@ def test_epsilon_is_text_as_it_was_written(folder, rewrite):
 
 
 @pytest.mark.parametrize(
-    "scale", ["0", "1e400", "1e999999999", "1/0", "nan", "-1", "9" * 61, "1.5"]
+    "scale", ["0", "1e400", "1e999999999", "1/0", "nan", "-1", "9" * 251, "1.5"]
 )
 def test_a_scale_is_a_positive_fraction_of_few_digits(folder, rewrite, scale):
     rewrite(lambda content: content["noise"].update(scale=scale))
@@ -244,7 +244,7 @@ def test_a_sparse_file_of_the_right_size_still_needs_its_checksums(folder, rewri
 @pytest.mark.parametrize("axes", [65, 10_000, 100_000])
 def test_more_axes_than_a_matrix_can_have_are_refused(folder, rewrite, axes):
     attributes = [
-        {"name": f"a{i}", "kind": "ordinal", "range": [0, 2**53], "outside": "other"}
+        {"name": f"a{i}", "kind": "ordinal", "range": [0, 2**50], "outside": "other"}
         for i in range(axes)
     ]
     rewrite(lambda content: content["schema"].update(attribute=attributes))

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from hushtable.cli.show import open_release, print_json, print_result, print_table, row_bar
 
 if TYPE_CHECKING:
     from hushtable.release import Release
 
-ReleasePath = Annotated[str, typer.Argument(metavar="RELEASE", help="A release folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+release_argument = click.argument("release", metavar="RELEASE")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+FilePath = click.Path(path_type=Path)
 
 
+@click.command()
+@release_argument
+@click.argument("sql", metavar="SQL")
+@click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--simultaneous", is_flag=True, help="Make all the table's intervals hold at once.")
+@click.option("--out", "-o", type=FilePath, help="Also write .csv, .parquet or .xlsx.")
+@click.option("--rows", default=100_000, show_default=True, help="The most a GROUP BY may give.")
+@json_option
 def query(
-    release: ReleasePath,
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="SELECT … COUNT(*) … or a condition.")],
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Make all the table's intervals hold at once.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .xlsx.")
-    ] = None,
-    rows: Annotated[
-        int, typer.Option("--rows", help="The most rows a GROUP BY may give.")
-    ] = 100_000,
-    as_json: Json = False,
+    release: str,
+    sql: str,
+    confidence: float,
+    simultaneous: bool,
+    out: Path | None,
+    rows: int,
+    as_json: bool,
 ) -> None:
     """Ask a release for counts with error bars.
 
@@ -69,11 +72,11 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
     )
 
 
-def info(
-    release: ReleasePath,
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte's checksum.")] = False,
-    as_json: Json = False,
-) -> None:
+@click.command()
+@release_argument
+@click.option("--verify", is_flag=True, help="Check every byte's checksum.")
+@json_option
+def info(release: str, verify: bool, as_json: bool) -> None:
     """Say what a release is, how it was made and what it guarantees.
 
     Example: hush info census.release --verify
@@ -137,16 +140,13 @@ def print_attributes(schema: Any) -> None:
     print_table(None, columns, rows, left=4)
 
 
-def export(
-    release: ReleasePath,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A new file: .parquet, .csv or .xlsx.")],
-    synthetic: Annotated[
-        int | None,
-        typer.Option("--synthetic", metavar="ROWS", help="Write synthetic rows instead of cells."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat the same synthetic rows.")] = None,
-    as_json: Json = False,
-) -> None:
+@click.command()
+@release_argument
+@click.option("--out", "-o", type=FilePath, required=True, help="A new .parquet, .csv or .xlsx.")
+@click.option("--synthetic", metavar="ROWS", type=int, help="Write synthetic rows, not cells.")
+@click.option("--seed", type=int, help="Repeat the same synthetic rows.")
+@json_option
+def export(release: str, out: Path, synthetic: int | None, seed: int | None, as_json: bool) -> None:
     """Write a release as a table of cells, or as synthetic rows.
 
     Example: hush export census.release -o cells.parquet

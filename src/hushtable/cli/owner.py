@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from hushtable.cli.analyst import Json, print_attributes
+from hushtable.cli.analyst import FilePath, json_option, print_attributes
 from hushtable.cli.show import print_json, print_table, step_bar, warn
 from hushtable.errors import OptionError, SchemaError
 
@@ -20,25 +20,31 @@ STEPS = {
     "record": "recording",
 }
 
-SchemaPath = Annotated[Path, typer.Argument(metavar="SCHEMA", help="A schema file (.toml).")]
-LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger. Default: <schema file>.ledger")
-]
+schema_argument = click.argument("schema", metavar="SCHEMA", type=FilePath)
+data_argument = click.argument("data", metavar="DATA")
+ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema file>.ledger")
 
 
+@click.command()
+@data_argument
+@click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
+@click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
+@click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
+@click.option("--mechanism", "-m", default="auto", show_default=True, help="How to publish.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
+@ledger_option
+@json_option
 def publish(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet: a path or a glob.")],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="The ε to spend, as a decimal.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to make.")],
-    mechanism: Annotated[str, typer.Option("--mechanism", "-m", help="How to publish.")] = "auto",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A mechanism's setting.")
-    ] = None,
-    ledger: LedgerPath = None,
-    as_json: Json = False,
+    data: str,
+    schema: Path,
+    epsilon: str,
+    out: Path,
+    mechanism: str,
+    settings: tuple[str, ...],
+    ledger: Path | None,
+    as_json: bool,
 ) -> None:
-    """Publish a table: spend ε from its ledger and write a release.
+    """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
@@ -54,12 +60,11 @@ def publish(
             epsilon=epsilon,
             out=out,
             mechanism=mechanism,
-            settings=_settings(settings or []),
+            settings=_settings(settings),
             ledger=ledger,
             progress=progress,
         )
-    books = open_ledger(described, ledger)
-    state = books.state()
+    state = open_ledger(described, ledger).state()
     if as_json:
         print_json(
             {
@@ -68,19 +73,16 @@ def publish(
                 "epsilon": release.manifest["privacy"]["epsilon"],
                 "left": _text(state.left),
                 "cell_stderr": release.cell_stderr,
-                "warnings": books.warnings,
             }
         )
         return
-    for warning in books.warnings:
-        warn(warning)
     print(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
     print(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
     print(f"{release.cell_stderr:.3g}")
     print(f'try: hush query {out} "SELECT COUNT(*) FROM {described.name}"')
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
+def _settings(pairs: tuple[str, ...]) -> dict[str, str]:
     settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -98,26 +100,33 @@ def _text(epsilon: Any) -> str:
     return format_epsilon(epsilon)
 
 
+@click.command()
+@schema_argument
+@ledger_option
+@click.option("--raise", "raise_to", metavar="E", help="Raise the total budget to E.")
+@click.option("--void", metavar="ID", help="Give back a reservation that never published.")
+@click.option("--restart", is_flag=True, help="Start again at zero where a ledger was and is gone.")
+@json_option
 def budget(
-    schema: SchemaPath,
-    ledger: LedgerPath = None,
-    raise_to: Annotated[
-        str | None, typer.Option("--raise", metavar="E", help="Raise the total budget to E.")
-    ] = None,
-    void: Annotated[
-        str | None,
-        typer.Option("--void", metavar="ID", help="Give back a reservation that never published."),
-    ] = None,
-    as_json: Json = False,
+    schema: Path,
+    ledger: Path | None,
+    raise_to: str | None,
+    void: str | None,
+    restart: bool,
+    as_json: bool,
 ) -> None:
     """Show what was spent on a dataset, on what, and what is left.
 
     Example: hush budget census.toml
     """
+    from hushtable.privacy.ledger import Ledger
     from hushtable.schema import Schema
 
     described = Schema.load(schema)
     place = ledger or schema.with_name(schema.name + ".ledger")
+    if restart:
+        Ledger.restart(place)
+    Ledger.check_not_lost(place)
     if not place.exists() and raise_to is None and void is None:
         _print_budget(_unspent(described), as_json, place)
         return
@@ -192,7 +201,10 @@ def _print_budget(state: Any, as_json: bool, place: Path) -> None:
         print_table(None, ["id", "time", "mechanism", "ε", "status", "release"], rows, left=6)
 
 
-def schema_check(schema: SchemaPath, as_json: Json = False) -> None:
+@click.command("check")
+@schema_argument
+@json_option
+def schema_check(schema: Path, as_json: bool) -> None:
     """Check a schema file and show how it reads.
 
     Example: hush schema check census.toml
@@ -212,12 +224,12 @@ def schema_check(schema: SchemaPath, as_json: Json = False) -> None:
         print("a draft: review it and set reviewed = true before publishing")
 
 
-def schema_draft(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet: a path or a glob.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The schema file to write.")],
-    name: Annotated[str | None, typer.Option(help="The dataset's name.")] = None,
-    as_json: Json = False,
-) -> None:
+@click.command("draft")
+@data_argument
+@click.option("--out", "-o", type=FilePath, required=True, help="The schema file to write.")
+@click.option("--name", help="The dataset's name.  [default: the file's]")
+@json_option
+def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
     """Draft a schema by looking at the data; it must be reviewed before it is used.
 
     Example: hush schema draft census.csv -o census.toml
@@ -246,13 +258,11 @@ def schema_draft(
     print("Replace them by what is publicly known, then set reviewed = true.")
 
 
-def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder to make.")] = Path(
-        "hushtable-demo"
-    ),
-    rows: Annotated[int, typer.Option(help="How many people to generate.")] = 500_000,
-    as_json: Json = False,
-) -> None:
+@click.command()
+@click.option("--out", "-o", type=FilePath, default=Path("hushtable-demo"), show_default=True)
+@click.option("--rows", default=500_000, show_default=True, help="How many people to generate.")
+@json_option
+def demo(out: Path, rows: int, as_json: bool) -> None:
     """Tell the whole story on a generated census: publish it, query it, draw a picture.
 
     Example: hush demo

@@ -1,8 +1,8 @@
 """Encoding: a value of a column becomes a code, by the schema and that value alone.
 
 Every expression here is total: whatever a value is, the engine returns a code or NULL (the row is
-then dropped) and never fails. So only TRY_CAST, comparisons and CASE are used; Ibis's floor and
-clip compile to casts that raise on large values, and LEAST and GREATEST skip nulls.
+then dropped) and never fails. So text is read by TRY_CAST, and arithmetic and plain casts, which
+raise on large values, see only what a CASE has found to lie between the ends of the attribute.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ def encode(table: Any, schema: Schema) -> Any:
         if isinstance(attribute.values, IntegerRange):
             inside = _floor(_between(number, attribute)) - attribute.values.low
         else:
-            table, inside = _bin(table, _between(number, attribute), attribute.values.edges)
+            between = _between(number, attribute)
+            table, inside = _bin(table, between, attribute.values.edges, f"k{i}")
         table = table.mutate(**{f"k{i}": _numeric_code(number, inside, attribute)})
     return table
 
 
 def _checked(column: Any, attribute: Attribute) -> Any:
     kind = column.type()
-    if kind.is_null():
+    if kind.is_null() or kind.is_unknown():  # so the engine calls a column of nulls
         return column.cast("string")
-    shown = f"column {attribute.name!r} is of type {kind.name.lower()}"
+    shown = f"column {attribute.name!r} is of type {type(kind).__name__.lower()}"
     if kind.is_nested() or kind.is_binary():
         raise DataError(f"{shown}; the schema needs plain values")
     numeric = kind.is_string() or kind.is_numeric() or kind.is_boolean()
@@ -63,7 +64,7 @@ def _number(column: Any) -> Any:
             (text.lower() == "false", ibis.literal(0.0)),
             else_=text.try_cast("float64"),
         )
-    return ibis.cases((number.isnan(), ibis.null("float64")), else_=number)
+    return number.nullif(float("nan"))  # to the engine, NaN equals NaN
 
 
 def _ends(attribute: Attribute) -> tuple[int | float, int | float]:
@@ -103,12 +104,11 @@ def _code(code: int | None) -> Any:
 
 
 def _floor(number: Any) -> Any:
-    """⌊x⌋ as an integer, NULL where no 64-bit integer is near; casts round to the nearest."""
-    nearest = number.try_cast("int64")
-    return nearest - (nearest.try_cast("float64") > number).cast("int64")
+    """⌊x⌋ as an integer, of a number between the ends."""
+    return number.floor().cast("int64")
 
 
-def _bin(table: Any, number: Any, edges: Sequence[int | float]) -> tuple[Any, Any]:
+def _bin(table: Any, number: Any, edges: Sequence[int | float], name: str) -> tuple[Any, Any]:
     """The bin that holds a number between the first and the last edge; the table it belongs to."""
     import ibis
 
@@ -122,11 +122,11 @@ def _bin(table: Any, number: Any, edges: Sequence[int | float]) -> tuple[Any, An
     elif bins <= MAX_COMPARED:
         code = _search(number, edges, 0, bins - 1)
     else:
-        table, code = _join_bins(table, number, edges)
+        table, code = _join_bins(table, number, edges, name)
     return table, code
 
 
-def _join_bins(table: Any, number: Any, edges: Sequence[int | float]) -> tuple[Any, Any]:
+def _join_bins(table: Any, number: Any, edges: Sequence[int | float], name: str) -> tuple[Any, Any]:
     """Join each number with the last edge that is not above it, which cannot multiply rows."""
     import ibis
     import pyarrow as pa
@@ -134,11 +134,10 @@ def _join_bins(table: Any, number: Any, edges: Sequence[int | float]) -> tuple[A
     # The last bin is closed, so that its right edge starts none.
     codes = pa.array(range(len(edges) - 1), pa.int64())
     starts = pa.array([float(edge) for edge in edges[:-1]], pa.float64())
-    listed = ibis.memtable(pa.table({"bin_start": starts, "bin": codes}))
-    numbered = table.mutate(bin_number=number)
-    joined = numbered.asof_join(listed, on=numbered.bin_number >= listed.bin_start)
-    table = joined.select(*table.columns, bin=joined["bin"])
-    return table, table["bin"]
+    listed = ibis.memtable(pa.table({f"{name}_start": starts, f"{name}_bin": codes}))
+    table = table.mutate(**{f"{name}_number": number})
+    table = table.asof_join(listed, on=table[f"{name}_number"] >= listed[f"{name}_start"])
+    return table, table[f"{name}_bin"]
 
 
 def _search(number: Any, edges: Sequence[int | float], first: int, last: int) -> Any:

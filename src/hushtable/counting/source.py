@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def open_table(data: Any, columns: Sequence[str]) -> Iterator[Any]:
             allow_community_extensions=False,
         )
         try:
-            yield _select(_any_table(connection, data, columns), columns)
+            with silent_engine("the table could not be opened"):
+                table = _any_table(connection, data, columns)
+            yield table
         finally:
             connection.disconnect()
 
@@ -69,11 +72,12 @@ def _any_table(connection: Any, data: Any, columns: Sequence[str]) -> Any:
 
 def _register(connection: Any, arrow: Any) -> Any:
     connection.con.register("hush_source", arrow)
-    return connection.table("hush_source")
+    table = connection.table("hush_source")
+    return _select(table, range(len(table.columns)))
 
 
-def _select(table: Any, columns: Sequence[str]) -> Any:
-    positions = match_columns(table.columns, columns)
+def _select(table: Any, positions: Iterable[int]) -> Any:
+    """By position: engines rename columns whose names differ only by case."""
     return table.select(
         **{f"c{i}": table[table.columns[position]] for i, position in enumerate(positions)}
     )
@@ -85,11 +89,12 @@ def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
     The names that are present are not shown: in a file without a header they are a person's row.
     """
     positions = []
+    stripped = [column.strip() for column in present]
+    folded = [column.casefold() for column in stripped]
     for name in wanted:
-        found = [i for i, column in enumerate(present) if column.strip() == name]
+        found = [i for i, column in enumerate(stripped) if column == name.strip()]
         if not found:
-            folded = name.casefold()
-            found = [i for i, column in enumerate(present) if column.strip().casefold() == folded]
+            found = [i for i, column in enumerate(folded) if column == name.strip().casefold()]
         if not found:
             raise DataError(
                 f"the table has no column {name!r}; the schema needs "
@@ -125,48 +130,74 @@ def _open_files(connection: Any, pattern: str, columns: Sequence[str]) -> Any:
     paths = _paths(pattern)
     if any(Path(path).is_dir() for path in paths):
         raise DataError(f"{pattern} is a folder; name its files, as in '{pattern}/*.parquet'")
-    if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
-        source = f"read_parquet({_sql_list(paths)})"
-    elif all(path.lower().endswith(_CSV_ENDINGS) for path in paths):
-        source = _csv_source(paths, columns)
-    else:
-        raise DataError(f"{pattern} is neither CSV nor Parquet by its ending (.csv, .parquet)")
     with silent_engine(f"{pattern} could not be opened; check that it is complete and readable"):
+        if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
+            source, positions = _parquet_source(paths, columns)
+        elif all(path.lower().endswith(_CSV_ENDINGS) for path in paths):
+            source, positions = _csv_source(paths, columns)
+        else:
+            raise DataError(f"{pattern} is neither CSV nor Parquet by its ending (.csv, .parquet)")
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS SELECT * FROM {source}")
-        return connection.table("hush_source")
+        return _select(connection.table("hush_source"), positions)
 
 
 def _paths(pattern: str) -> list[str]:
-    paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+    try:
+        paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+    except (OSError, ValueError):
+        paths = []
     if not paths:
-        raise DataError(f"there is no file {pattern}")
+        raise DataError(f"there is no file {pattern!r}")
     return paths
 
 
-def _csv_source(paths: Sequence[str], columns: Sequence[str]) -> str:
+def _parquet_source(paths: Sequence[str], columns: Sequence[str]) -> tuple[str, list[int]]:
+    """Files of different types are refused: the engine would cast all to the types of the first,
+    and fail or round by what they hold."""
+    import pyarrow.parquet as pq
+
+    kinds = set()
+    for path in paths:
+        schema = pq.read_schema(path)
+        positions = match_columns(schema.names, columns)
+        kinds.add(tuple(_stored_type(schema.types[position]) for position in positions))
+    if len(kinds) > 1:
+        raise DataError("the Parquet files do not all have the same types of columns")
+    names = pq.read_schema(paths[0]).names
+    source = f"read_parquet({_sql_paths(paths)}, hive_partitioning = false)"
+    return source, match_columns(names, columns)
+
+
+def _stored_type(kind: Any) -> Any:
+    """Categories are stored as their values."""
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _csv_source(paths: Sequence[str], columns: Sequence[str]) -> tuple[str, list[int]]:
     """Every field as text, by the header alone; a malformed line is a row that does not count."""
     headers = {_read_header(path) for path in paths}
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
     delimiter, names = _split_header(headers.pop(), columns)
-    positions = match_columns(names, columns)
-    # Columns are renamed by position: the engine would refuse headers that differ only by case.
-    unique = {i: f"unused{i}" for i in range(len(names))}
-    unique |= {position: columns[i] for i, position in enumerate(positions)}
-    types = ", ".join(f"{_sql_text(unique[i])}: 'VARCHAR'" for i in range(len(names)))
-    return (
-        f"read_csv({_sql_list(paths)}, auto_detect = false, header = true, columns = {{{types}}},"
+    types = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(names)))
+    source = (
+        f"read_csv({_sql_paths(paths)}, auto_detect = false, header = true, columns = {{{types}}},"
         f" delim = {_sql_text(delimiter)}, quote = '\"', escape = '\"', nullstr = '',"
-        " ignore_errors = true, strict_mode = false, parallel = false)"
+        " ignore_errors = true, strict_mode = false, parallel = false, hive_partitioning = false)"
     )
+    return source, match_columns(names, columns)
 
 
 def _read_header(path: str) -> str:
-    opener = gzip.open if path.lower().endswith(".gz") else open
+    packed = path.lower().endswith(".gz")
     try:
-        with opener(path, "rb") as file:
+        with (gzip.open if packed else open)(path, "rb") as file:
             line = file.readline(_HEADER_LIMIT)
-    except (OSError, EOFError):
+            while packed and file.read(2**20):
+                pass  # to the checksum at the end: the engine takes damage for the end of the file
+    except (OSError, EOFError, zlib.error):
         raise DataError(f"{path} could not be opened; check that it is complete") from None
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
@@ -186,15 +217,19 @@ def _split_header(header: str, columns: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _fields(header: str, delimiter: str) -> list[str]:
-    return next(csv.reader([header], delimiter=delimiter), [])
+    try:
+        return next(csv.reader([header], delimiter=delimiter), [])
+    except csv.Error:  # a field that no name could be
+        return []
 
 
 def _sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _sql_list(texts: Sequence[str]) -> str:
-    return "[" + ", ".join(_sql_text(text) for text in texts) + "]"
+def _sql_paths(paths: Sequence[str]) -> str:
+    """The engine takes every path for a pattern."""
+    return "[" + ", ".join(_sql_text(glob.escape(path)) for path in paths) + "]"
 
 
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────
@@ -207,39 +242,61 @@ def _arrow(data: Any, columns: Sequence[str]) -> Any:
     if library == "pandas":
         return _from_pandas(data, columns)
     if library == "polars":
-        frame = data.collect() if type(data).__name__ == "LazyFrame" else data
-        positions = match_columns(frame.columns, columns)
-        return frame.select([frame.columns[position] for position in positions]).to_arrow()
-    if isinstance(data, pa.Table | pa.RecordBatchReader):
-        return data
+        names = data.lazy().collect_schema().names()
+        needed = data.lazy().select([names[i] for i in match_columns(names, columns)])
+        return needed.collect().to_arrow()
     if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
+        data = pa.Table.from_batches([data])
+    elif not isinstance(data, pa.Table | pa.RecordBatchReader):
+        if not hasattr(data, "__arrow_c_stream__"):
+            raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
+        data = pa.RecordBatchReader.from_stream(data)
+    positions = match_columns(data.schema.names, columns)
+    if isinstance(data, pa.Table):
+        return data.select(positions)
+    needed = pa.schema([data.schema.field(position) for position in positions])
+    return pa.RecordBatchReader.from_batches(needed, (batch.select(positions) for batch in data))
 
 
 def _from_pandas(frame: Any, columns: Sequence[str]) -> Any:
     """Column by column; mixed columns become text value by value, so that none sets a type."""
     import pyarrow as pa
 
-    names = [str(name) for name in frame.columns]
-    arrays = {}
-    for name, position in zip(columns, match_columns(names, columns), strict=True):
+    arrays = []
+    for position in match_columns([str(name) for name in frame.columns], columns):
         series = frame.iloc[:, position]
-        if series.dtype == object:
-            arrays[name] = pa.array([_as_text(value) for value in series], pa.large_string())
+        if hasattr(series, "cat"):
+            arrays.append(_texts(series.cat.categories).take(_places(series.cat.codes)))
+        elif series.dtype == object or getattr(series.dtype, "storage", None) == "python":
+            arrays.append(_texts(series))
         else:
-            arrays[name] = pa.Array.from_pandas(series)
-    return pa.table(arrays)
+            arrays.append(pa.Array.from_pandas(series))
+    return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
+
+
+def _places(codes: Any) -> Any:
+    """Where each row's category stands; pandas writes −1 for a missing one."""
+    import pyarrow as pa
+
+    return pa.array(codes.to_numpy(), mask=codes.to_numpy() < 0)
+
+
+def _texts(values: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array([_as_text(value) for value in values], pa.large_string())
 
 
 def _as_text(value: Any) -> str | None:
-    if value is None or value != value:  # NaN and NaT are not equal to themselves
+    """One value of any Python type; None is a missing one, or one that has no text."""
+    try:
+        # NaN and NaT are not equal to themselves; asking pandas' NA raises.
+        if value is None or value != value:
+            return None
+        text = str(value).encode("utf-8", "replace").decode("utf-8")
+    except Exception:  # an array has no truth value, a huge integer no text
         return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    return text.lower() if text in ("True", "False") and not isinstance(value, str) else text
 
 
 def _open_ibis(connection: Any, table: Any, columns: Sequence[str]) -> Any:
@@ -247,9 +304,11 @@ def _open_ibis(connection: Any, table: Any, columns: Sequence[str]) -> Any:
 
     Engines differ in what they cast and when they fail, so that encoding runs in DuckDB only.
     """
-    if table.get_backend().name == "duckdb":
-        return table
-    positions = match_columns(table.columns, columns)
+    needed = _select(table, match_columns(table.columns, columns))
+    engine = table.get_backend().name
+    if engine == "duckdb":
+        return needed
+    if engine == "sqlite":  # whose columns may hold any type of value, whatever they declare
+        needed = needed.cast(dict.fromkeys(needed.columns, "string"))
     with silent_engine("the Ibis table could not be read from its engine"):
-        needed = table.select([table.columns[position] for position in positions])
         return _register(connection, needed.to_pyarrow_batches())

@@ -91,6 +91,11 @@ class Curator:
         return self._account.spent
 
     @property
+    def private(self) -> bool:
+        """Whether nobody can know its noise: false for an experiment's injected randomness."""
+        return self._noise.private
+
+    @property
     def eta(self) -> Fraction:
         """The total-variation distance of all draws so far from the ideal law, at the most."""
         return self._tally.eta
@@ -159,7 +164,7 @@ class Curator:
     ) -> tuple[Fraction, Fraction]:
         """ε as an exact number, and the scale that makes one person's change cost that much."""
         amount = parse_epsilon(epsilon)
-        return amount, self._exposure.sensitivity(entering=entering, moving=moving) / amount
+        return amount, self._exposure.scale(amount, entering=entering, moving=moving)
 
     def _check_partition(self, partition: Partition) -> None:
         if type(partition) not in partitions.TRUSTED:

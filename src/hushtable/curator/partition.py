@@ -6,6 +6,7 @@ arrival changes one part's count by one, whatever the partition.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -36,10 +37,19 @@ class Partition(Protocol):
 class Regions:
     """Parts given cell by cell: an array over the whole domain of part numbers, −1 for none."""
 
+    __slots__ = ("_labels", "_parts")  # and nothing else: no attribute can be put in front of them
+
     def __init__(self, labels: ArrayLike, parts: int | None = None) -> None:
         self._labels = _part_numbers(labels)
-        self.shape = self._labels.shape
-        self.parts = _number_of_parts([self._labels], parts)
+        self._parts = _number_of_parts([self._labels], parts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._labels.shape
+
+    @property
+    def parts(self) -> int:
+        return self._parts
 
     def part_of(self, codes: Codes) -> NDArray[np.int64]:
         return self._labels[codes]
@@ -52,13 +62,21 @@ class Grid:
     that run from 0 to g−1 along each axis make Π g parts, the last attribute's fastest.
     """
 
+    __slots__ = ("_groups", "_sizes")
+
     def __init__(self, groups: Sequence[ArrayLike]) -> None:
-        self._groups = [_part_numbers(group) for group in groups]
+        self._groups = tuple(_part_numbers(group) for group in groups)
         if not self._groups or any(group.ndim != 1 for group in self._groups):
             raise OptionError("a grid has one list of groups for each attribute")
-        self._sizes = [_number_of_parts([group], None) for group in self._groups]
-        self.shape = tuple(len(group) for group in self._groups)
-        self.parts = int(np.prod(self._sizes, dtype=object))
+        self._sizes = tuple(_number_of_parts([group], None) for group in self._groups)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(group) for group in self._groups)
+
+    @property
+    def parts(self) -> int:
+        return math.prod(self._sizes)
 
     def part_of(self, codes: Codes) -> NDArray[np.int64]:
         part = np.zeros(len(codes[0]), np.int64)
@@ -71,12 +89,15 @@ class Grid:
         return part
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Whole:
     """The partition with a single part: everything."""
 
     shape: tuple[int, ...]
-    parts = 1
+
+    @property
+    def parts(self) -> int:
+        return 1
 
     def part_of(self, codes: Codes) -> NDArray[np.int64]:
         return np.zeros(len(codes[0]), np.int64)
@@ -94,7 +115,9 @@ def _part_numbers(labels: ArrayLike) -> NDArray[np.int64]:
         raise OptionError("a partition is given by whole numbers in a regular array") from None
     if numbers.dtype.kind not in "iu":
         raise OptionError("a partition is given by whole numbers")
-    return numbers.astype(np.int64)
+    numbers = numbers.astype(np.int64)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def _number_of_parts(labels: Sequence[NDArray[np.int64]], parts: int | None) -> int:

@@ -37,14 +37,19 @@ class Score(Protocol):
         """How a record describes it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LargestPart:
     """Each part scores its count: a row that appears or moves changes any one count by one."""
 
     partition: Partition
 
-    entering = 1
-    moving = 1
+    @property
+    def entering(self) -> int:
+        return 1
+
+    @property
+    def moving(self) -> int:
+        return 1
 
     def scores(self, counts: NDArray[np.int64]) -> list[int]:
         return [int(count) for count in counts]

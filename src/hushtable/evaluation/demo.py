@@ -73,6 +73,7 @@ class Story:
 
 def run_demo(folder: Path, rows: int, progress: Callable[[str], None]) -> Story:
     """Generate, publish, ask and draw."""
+    from hushtable.privacy.ledger import Ledger
     from hushtable.publishing import publish
 
     if rows < 1:
@@ -84,6 +85,8 @@ def run_demo(folder: Path, rows: int, progress: Callable[[str], None]) -> Story:
     _save(table, data)
     schema = census_schema()
     schema.save(folder / "census.toml")
+    # Telling the story again starts a new ledger where the old one was, and means to.
+    Ledger.restart(folder / "census.toml.ledger")
     release = publish(
         str(data),
         folder / "census.toml",

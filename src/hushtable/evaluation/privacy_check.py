@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushtable.curator import Curator
+from hushtable.curator.holding import Holding
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.small_tables import (
     Holdings,
@@ -105,28 +106,24 @@ def curator_loss(
 ) -> PairLoss:
     """The loss of a function that asks a curator, between two tables."""
     holdings = Holdings(schema) if holdings is None else holdings
-    amount = parse_epsilon(epsilon)
-
-    def run(rows: Iterable[Row], drawing: Recorder | Replay) -> tuple[Any, Curator]:
-        curator = Curator(
-            holdings.of(tuple(rows), needs),
-            exposure=schema.exposure,
-            account=Account(amount),
-            noise=drawing,
-        )
-        return recipe(curator), curator
-
+    accounts = [Account(parse_epsilon(epsilon)) for _ in range(2)]
     recorder = Recorder(noise or NoNoise())
-    result, curator = run(table, recorder)
-    replay, problem = Replay(recorder.draws), None
+    result = recipe(_curator(holdings.of(tuple(table), needs), schema, accounts[0], recorder))
+    replay, problem = Replay(recorder.draws, accounts[1]), None
     try:
-        again, _ = run(neighbour, replay)
+        again = recipe(_curator(holdings.of(tuple(neighbour), needs), schema, accounts[1], replay))
         replay.finish()
         if not _same(result, again):
             problem = "what is returned depends on more than the noisy answers"
     except Divergence as difference:
         problem = str(difference)
-    return PairLoss(replay.loss, curator.spent, problem)
+    if problem is None and not replay.covered and replay.loss <= accounts[1].spent:
+        problem = "noise was drawn before it was charged for"
+    return PairLoss(replay.loss, accounts[1].spent, problem)
+
+
+def _curator(holding: Holding, schema: Schema, account: Account, noise: Noise) -> Curator:
+    return Curator(holding, exposure=schema.exposure, account=account, noise=noise)
 
 
 def check_mechanism(
@@ -226,7 +223,7 @@ def _recipe(
     mechanism: str | Mechanism, schema: Schema, epsilon: Fraction, settings: Mapping[str, str]
 ) -> tuple[Recipe, Literal["counts", "columns"]]:
     chosen = find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
-    chosen.check(schema, settings)
+    chosen.check(schema, epsilon=epsilon, settings=settings)
 
     def recipe(curator: Curator) -> Any:
         return chosen.measure(curator, schema, epsilon=epsilon, settings=settings)

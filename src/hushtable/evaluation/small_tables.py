@@ -17,7 +17,7 @@ from typing import Literal
 from hushtable.counting import bound, code_table, count_table
 from hushtable.curator.holding import Holding
 from hushtable.privacy.loss import Neighbours
-from hushtable.schema import Attribute, Labels, Schema, Unit
+from hushtable.schema import Attribute, Edges, Labels, Schema, Unit
 
 Row = tuple[str | None, ...]
 Table = tuple[Row, ...]
@@ -37,7 +37,7 @@ def possible_values(attribute: Attribute) -> list[str | None]:
     values = attribute.values
     if isinstance(values, Labels):
         return [*values.labels, *odd]
-    if hasattr(values, "edges"):
+    if isinstance(values, Edges):
         return [*map(str, values.edges), str(values.edges[0] - 1), str(values.edges[-1] + 1), *odd]
     return [*map(str, range(values.low - 1, values.high + 2)), *odd]
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.noise.bulk import Noise
+from hushtable.privacy.account import Account
 
 _DIGITS = decimal.Context(prec=60, Emin=-(10**8), Emax=10**8)
 _MARGIN = Fraction(1, 10**45)
@@ -122,9 +123,12 @@ class Replay:
 
     private = False
 
-    def __init__(self, draws: Sequence[Draw]) -> None:
+    def __init__(self, draws: Sequence[Draw], account: Account) -> None:
         self._draws = iter(draws)
+        self._account = account
         self.loss = Fraction(0)
+        self.covered = True
+        """Whether the account had been charged for every draw when it was made."""
 
     def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
         draw = next(self._draws, None)
@@ -134,7 +138,7 @@ class Replay:
             raise Divergence("the number of values drawn for depends on the data")
         if draw.scale != scale:
             raise Divergence("the scale of the noise depends on the data")
-        self.loss += draw.loss(values)
+        self._lose(draw.loss(values))
         values[...] = draw.noisy
         return Fraction(0)
 
@@ -144,8 +148,12 @@ class Replay:
             raise Divergence("the order of the draws depends on the data")
         if len(draw.exponents) != len(exponents):
             raise Divergence("the number of candidates depends on the data")
-        self.loss += draw.loss(exponents)
+        self._lose(draw.loss(exponents))
         return draw.choice, Fraction(0)
+
+    def _lose(self, loss: Fraction) -> None:
+        self.loss += loss
+        self.covered = self.covered and self.loss <= self._account.spent
 
     def finish(self) -> None:
         """Refuse a run that drew less than the recorded one."""

@@ -33,18 +33,23 @@ class Basic:
     name: str = "basic"
     needs: Literal["counts", "columns"] = "counts"
 
-    def check(self, schema: Schema, settings: Settings) -> None:
+    def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
         check_settings(self.name, settings, ())
         check_dense(self.name, schema)
+        cells = _cells(schema)
+        schema.exposure.scale(epsilon, entering=cells.entering, moving=cells.moving)
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
-        cells = Product(tuple(Identity(size) for size in schema.shape))
-        noisy = curator.noisy_coefficients(cells, epsilon=epsilon)
+        noisy = curator.noisy_coefficients(_cells(schema), epsilon=epsilon)
         return Content(
             reader="cells",
             arrays={"cells": noisy.values},
             noise={"law": "discrete-laplace", "scale": str(noisy.scale), "on": "every cell"},
             parameters={},
         )
+
+
+def _cells(schema: Schema) -> Product:
+    return Product(tuple(Identity(size) for size in schema.shape))

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from hushtable.curator import Curator
 from hushtable.errors import OptionError
-from hushtable.release.store import Content
+from hushtable.release.store import MAX_AXES, Content
 from hushtable.schema import Schema
 
 Settings = Mapping[str, str]
@@ -26,7 +26,7 @@ class Mechanism(Protocol):
     def needs(self) -> Literal["counts", "columns"]:
         """Whether the curator must hold counts of cells or coded columns."""
 
-    def check(self, schema: Schema, settings: Settings) -> None:
+    def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
         """Refuse what cannot work, by the schema alone, before anything is read or spent."""
 
     def measure(
@@ -45,6 +45,8 @@ def check_settings(name: str, settings: Settings, known: tuple[str, ...]) -> Non
 
 def check_dense(name: str, schema: Schema) -> None:
     """Refuse a domain whose dense matrix of 64-bit counts would not fit the memory."""
+    if len(schema.shape) > MAX_AXES:
+        raise OptionError(f"{name} takes at most {MAX_AXES} attributes")
     needed, available = 8 * schema.cells, _available_memory()
     if needed > available * 3 // 4:
         raise OptionError(

@@ -26,6 +26,7 @@ from hushtable.errors import OptionError
 from hushtable.noise import exact
 from hushtable.noise.entropy import Entropy, SystemEntropy
 from hushtable.noise.tables import Tables, geometric_tables, in_range, laplace_tables
+from hushtable.privacy.loss import LARGEST_SCALE
 
 # Draws whose bits are made at once: enough to outweigh the calls, few enough for a core's cache.
 _BLOCK = 1 << 17
@@ -33,7 +34,6 @@ _BLOCK = 1 << 17
 _TILE = 1 << 11
 # Draws that are worth a thread and a source of their own.
 _CHUNK = 1 << 20
-_LARGEST_SCALE = 1 << 55
 # A digit's bits in an entry, which is twice the digit.
 _TWICE_255 = 2 * 255
 
@@ -59,11 +59,13 @@ class EntropyNoise:
 
     def __init__(self, entropy: Entropy | None = None) -> None:
         self._entropy: Entropy = SystemEntropy() if entropy is None else entropy
+        if not all(hasattr(self._entropy, name) for name in ("fill", "bits", "spawn")):
+            raise OptionError("entropy must be a source of random bits")
 
     @property
     def private(self) -> bool:
-        """Whether nobody can know the draws."""
-        return self._entropy.private
+        """Whether nobody can know the draws: an injected source is not believed if it says so."""
+        return type(self._entropy) is SystemEntropy
 
     def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
         """Add discrete Laplace noise in place; return η of all these draws together."""
@@ -118,7 +120,7 @@ def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) ->
 
 
 def _check_scale(scale: Fraction) -> None:
-    if scale > _LARGEST_SCALE:
+    if scale > LARGEST_SCALE:
         raise OptionError("ε is so small that the noise would not fit into 64 bits: raise it")
 
 

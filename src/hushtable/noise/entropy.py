@@ -105,11 +105,16 @@ class SystemEntropy:
 
     def fill(self, out: NDArray[Any]) -> None:
         """Overwrite a C-contiguous array of unsigned integers with random bits."""
-        self._own_stream().fill(out)
+        stream = self._own_stream()
+        stream.fill(out)
+        if self._own_stream() is not stream:  # forked in between: the parent has these bits too
+            self.fill(out)
 
     def bits(self, k: int) -> int:
         """Return an integer uniform over 0 … 2^k − 1."""
-        return self._own_stream().bits(k)
+        stream = self._own_stream()
+        value = stream.bits(k)
+        return value if self._own_stream() is stream else self.bits(k)
 
     def spawn(self) -> SystemEntropy:
         """Return a source under a fresh key of its own."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hushtable.errors import LedgerError
+from hushtable.scratch import sync_folder
 
 _UNGUARDED = "the state folder cannot be used"
 
@@ -62,7 +63,7 @@ class Anchor:
         except OSError as error:
             self._warn(error)
             return None
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise LedgerError(
                 f"the note of the newest entry, {str(file)!r}, is damaged: remove it once you are"
                 " sure that this ledger is the newest copy"
@@ -99,24 +100,23 @@ class Anchor:
                 self._warn(error)
             yield locked
 
-    def warn_of_a_lost_ledger(self) -> None:
-        """Say so when a ledger at this very path was spent on before: a new one starts at zero."""
-        with contextlib.suppress(OSError):
-            for file in state_folder().glob("*.json"):
-                with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-                    if json.loads(file.read_bytes())["path"] == self._path:
-                        self._warnings.append(
-                            f"a ledger was kept at {self._path!r} before and is gone: this new one"
-                            " does not know what was spent then"
-                        )
-                        return
-
     def _warn(self, error: OSError) -> None:
         if not any(warning.startswith(_UNGUARDED) for warning in self._warnings):
             self._warnings.append(
                 f"{_UNGUARDED} ({error.strerror or error}), so an older copy of the ledger put back"
                 " would not be noticed: set HUSHTABLE_STATE to a folder that can be written"
             )
+
+
+def notes_of(path: Path) -> list[Path]:
+    """The notes about ledgers that were kept at a path."""
+    found = []
+    with contextlib.suppress(OSError):
+        for file in state_folder().glob("*.json"):
+            with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+                if json.loads(file.read_bytes())["path"] == str(path):
+                    found.append(file)
+    return found
 
 
 def _lock(handle: int, seconds: float) -> None:
@@ -141,12 +141,3 @@ def _write_whole(file: Path, text: str) -> None:
         os.fsync(writing.fileno())
     os.replace(new, file)
     sync_folder(file.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import BudgetError, LedgerError
-from hushtable.privacy.anchor import Anchor, Mark, sync_folder
+from hushtable.privacy.anchor import Anchor, Mark, notes_of
 from hushtable.privacy.history import Entry, History, LedgerState
 from hushtable.privacy.loss import Neighbours, format_epsilon, parse_epsilon
+from hushtable.scratch import partial_folder, remove_unheld, sync_folder
 
 __all__ = ["Entry", "Ledger", "LedgerState", "Reservation"]
 
@@ -71,7 +72,7 @@ class Ledger:
         warnings: list[str] = []
         with _reported(place):
             if create and budget is not None and not _load(place).hashes:
-                _create(place, {**pins, "budget": _stored(budget, "the budget")}, warnings)
+                _create(place, {**pins, "budget": _stored(budget, "the budget")})
             history, seen = _load_newest(place, warnings)
             _check_pins(history, pins)
             _check_budget(history, budget)
@@ -79,8 +80,30 @@ class Ledger:
             if seen != history.head:
                 with ledger._anchor.locked(seconds=BUSY_SECONDS) as held:
                     if held:
+                        # Another copy may have been spent on since: look again, now none can be.
+                        history = _load(place)
+                        _check_newest(history, ledger._ledger, ledger._anchor.read())
                         ledger._anchor.advance(history.head)
         return ledger
+
+    @staticmethod
+    def check_not_lost(path: str | os.PathLike[str]) -> None:
+        """Raise when there is no ledger at a path where one was spent on before."""
+        place = _place(path)
+        with _reported(place):
+            lost = not _load(place).hashes and notes_of(place)
+            if lost and not _load(place).hashes:  # it may have been made just now
+                raise LedgerError(_LOST)
+
+    @staticmethod
+    def restart(path: str | os.PathLike[str]) -> None:
+        """Forget the ledger that was kept at a path and is gone; a new one may start at zero."""
+        place = _place(path)
+        with _reported(place):
+            if _load(place).hashes:
+                raise LedgerError("it is there: only a ledger that is gone can be started again")
+            for note in notes_of(place):
+                note.unlink(missing_ok=True)
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> LedgerState:
@@ -134,6 +157,7 @@ class Ledger:
             entry = _load(self.path).entries.get(id)
             if entry is not None and entry.status == "reserved" and entry.out:
                 _refuse_if_released(entry)
+                _remove_unfinished(entry)
         self._append({"kind": "void", "id": id})
 
     def raise_budget(self, budget: Fraction) -> None:
@@ -166,8 +190,10 @@ class Ledger:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    place = Path(os.path.realpath(path))
-    if not place.parent.is_dir():
+    with _reported(path):
+        place = Path(os.path.realpath(path))
+        found = place.parent.exists() and place.parent.is_dir()
+    if not found:
         raise LedgerError(f"the folder of the ledger {str(place)!r} does not exist")
     return place
 
@@ -179,7 +205,7 @@ def _stored(epsilon: Fraction, what: str = "epsilon") -> str:
 def _spending(kind: str, epsilon: Fraction, mechanism: str, out: str) -> dict[str, Any]:
     return {
         "kind": kind,
-        "id": secrets.token_hex(4),
+        "id": secrets.token_hex(6),
         "epsilon": _stored(epsilon),
         "mechanism": mechanism,
         "out": os.path.abspath(out) if out else "",
@@ -192,14 +218,15 @@ def _row(history: History, event: dict[str, Any]) -> tuple[int, str, str]:
     return len(history.hashes), body, hash
 
 
-def _create(path: Path, pins: dict[str, Any], warnings: list[str]) -> None:
+def _create(path: Path, pins: dict[str, Any]) -> None:
     event = {"kind": "open", "ledger": secrets.token_hex(16), **pins}
     with _connected(path, "rwc") as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         if _history(db).hashes:
             return  # another process was first; its pins are compared with ours like any other's
-        Anchor(event["ledger"], path, warnings).warn_of_a_lost_ledger()
+        if notes_of(path):
+            raise LedgerError(_LOST)
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
         db.execute(f"PRAGMA user_version = {_FORMAT}")
         db.execute("CREATE TABLE event (sequence INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
@@ -309,6 +336,14 @@ def _refuse_if_released(entry: Entry) -> None:
         )
 
 
+def _remove_unfinished(entry: Entry) -> None:
+    """Remove what a killed process had drawn but not published: nobody has paid for it now."""
+    if not remove_unheld(partial_folder(Path(entry.out), entry.id)):
+        raise LedgerError(
+            f"reservation {entry.id} cannot be voided: its release is still being written"
+        )
+
+
 @contextlib.contextmanager
 def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     db = sqlite3.connect(
@@ -321,7 +356,7 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def _reported(path: Path) -> Iterator[None]:
+def _reported(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn whatever goes wrong with the file into one line that names it."""
     try:
         yield
@@ -332,11 +367,18 @@ def _reported(path: Path) -> Iterator[None]:
         raise LedgerError(f"ledger {str(path)!r}: {reason}") from None
     except OSError as error:
         raise LedgerError(f"ledger {str(path)!r}: {error.strerror or 'disk error'}") from None
+    except ValueError:
+        raise LedgerError("the ledger's path is not possible") from None
 
 
 def _code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
+
+_LOST = (
+    "a ledger was kept here before and is gone: put it back. If its data and releases are gone too,"
+    " start again at zero with `hush budget SCHEMA --restart`"
+)
 
 _REASONS = {
     sqlite3.SQLITE_BUSY: "it is busy: another process is writing to it; try again later",

@@ -26,6 +26,9 @@ ETA_LIMIT = Fraction(1, 2**60)
 _DIGITS = 40
 _RATIO_DIGITS = 200
 
+# Noise of a larger scale would not fit 64-bit integers with certainty.
+LARGEST_SCALE = 2**55
+
 EpsilonLike = str | int | float | Decimal | Fraction
 
 
@@ -122,6 +125,13 @@ class Exposure:
         per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
         return per_row * self.max_rows
 
+    def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
+        """The noise scale that makes one person's change cost ε."""
+        scale = self.sensitivity(entering=entering, moving=moving) / epsilon
+        if scale > LARGEST_SCALE:
+            raise OptionError("epsilon is so small that noise would not fit 64-bit integers")
+        return scale
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -144,4 +154,4 @@ class Loss:
             return 1.0
         # exp and its rounded argument are off by less than 2⁻⁴⁰, relatively.
         bound = (1 + growth) * self.eta * (1 + Fraction(1, 2**40))
-        return math.nextafter(float(bound), math.inf) if bound < 1 else 1.0
+        return min(1.0, math.nextafter(float(bound), math.inf)) if bound < 1 else 1.0

@@ -36,7 +36,7 @@ _TABLES = ("parameters", "privacy", "noise", "schema", "ledger", "arrays")
 _PRIVACY_TEXTS = ("epsilon", "neighbours", "unit", "guarantee")
 
 # Scales are written as fractions; this many digits are far beyond any noise.
-_FRACTION = re.compile(r"[0-9]{1,60}(/[0-9]{1,60})?")
+_FRACTION = re.compile(r"[0-9]{1,250}(/[0-9]{1,250})?")
 
 
 @dataclass(frozen=True)

@@ -184,15 +184,20 @@ def _hierarchy(content: dict[str, Any], folder: Path | None) -> Any:
 def read_arx(path: Path) -> Hierarchy:
     """Read a hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
     text = read_text(path)
-    rows = _csv_rows(text, ";")
-    if rows is None or 2 * sum(len(row) > 1 for row in rows) < len(rows):
-        rows = _csv_rows(text, ",")
+    rows, by_comma = _csv_rows(text, ";"), _csv_rows(text, ",")
+    if by_comma and _has_groups(by_comma) and not (rows and _has_groups(rows)):
+        rows = by_comma
     if rows is None:
         raise SchemaError(f"{path.name} is not a well-formed CSV file")
     try:
         return Hierarchy.from_paths([check_label(field) for field in row] for row in rows)
     except SchemaError as problem:
         raise SchemaError(f"{path.name}: {problem}") from None
+
+
+def _has_groups(rows: list[list[str]]) -> bool:
+    """Whether this is the delimiter: most lines have it, not just a label here and there."""
+    return 2 * sum(len(row) > 1 for row in rows) > len(rows)
 
 
 def _csv_rows(text: str, delimiter: str) -> list[list[str]] | None:

@@ -64,7 +64,9 @@ class Schema:
         for attribute in self.attributes:
             check_name(attribute.name, "an attribute's name")
             if attribute.name.casefold() in seen:
-                raise SchemaError(f"two attributes are called {attribute.name!r}, or differ by case")
+                raise SchemaError(
+                    f"two attributes are called {attribute.name!r}, or differ by case"
+                )
             seen.add(attribute.name.casefold())
         if self.unit is not None and self.unit.column.casefold() in seen:
             raise SchemaError(

@@ -1,0 +1,65 @@
+"""Small schemas that show everything a person can do, and their tables, counted once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from hushtable.evaluation.privacy_check import PrivacyReport, Recipe, check_mechanism, check_recipe
+from hushtable.evaluation.small_tables import Holdings, Row
+from hushtable.privacy.loss import NEIGHBOURS, Neighbours, parse_epsilon
+from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
+
+EPSILON = "0.3"
+
+AGE = ordinal("age", IntegerRange(0, 1))
+AGE_ROWS: list[Row] = [("0",), ("1",), ("9",), ("?",), (None,)]  # clipped, dropped, dropped
+FEW: list[Row] = [("0",), ("9",), (None,)]
+
+CASES: dict[str, tuple[dict[str, Any], list[Row]]] = {
+    "clipped and dropped rows": ({"attributes": (AGE,)}, AGE_ROWS),
+    "other values": (
+        {"attributes": (ordinal("grade", Labels(("a", "b")), outside="other"),)},
+        [("a",), ("b",), ("?",), (None,)],
+    ),
+    "two attributes": (
+        {"attributes": (AGE, ordinal("grade", Labels(("a", "b"))))},
+        [("0", "a"), ("0", "b"), ("1", "a"), ("0", "?")],
+    ),
+    "at most 1 row": ({"attributes": (AGE,), "unit": Unit("id", 1)}, FEW),
+    "at most 3 rows": ({"attributes": (AGE,), "unit": Unit("id", 3)}, FEW),
+}
+
+__all__ = ["AGE", "CASES", "EPSILON", "NEIGHBOURS", "check", "check_asking", "schema_of"]
+
+
+def schema_of(case: str, neighbours: Neighbours = "add-remove") -> Schema:
+    return Schema("small", parse_epsilon("3"), neighbours=neighbours, **CASES[case][0])
+
+
+@cache
+def holdings_of(case: str) -> Holdings:
+    """Counting does not know the neighbour relation, so both share what was counted."""
+    return Holdings(schema_of(case))
+
+
+def check(mechanism: Any, case: str, neighbours: Neighbours, **options: Any) -> PrivacyReport:
+    return check_mechanism(
+        mechanism,
+        schema_of(case, neighbours),
+        rows=CASES[case][1],
+        holdings=options.pop("holdings", holdings_of(case)),
+        **{"epsilon": EPSILON, **options},
+    )
+
+
+def check_asking(
+    recipe: Recipe, case: str, neighbours: Neighbours, **options: Any
+) -> PrivacyReport:
+    return check_recipe(
+        recipe,
+        schema_of(case, neighbours),
+        rows=CASES[case][1],
+        holdings=options.pop("holdings", holdings_of(case)),
+        **{"epsilon": EPSILON, **options},
+    )

@@ -1,0 +1,166 @@
+"""What every mechanism must do; a new one joins by being in MECHANISMS."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from exact_cases import CASES, NEIGHBOURS, check
+
+import hushtable
+from hushtable.errors import OptionError
+from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.mechanisms import MECHANISMS
+from hushtable.release import Release
+from hushtable.schema import Schema
+
+# Mechanisms whose bound is attained, and those whose manifest may follow from noisy answers.
+TIGHT = {"basic"}
+ADAPTIVE: set[str] = set()
+
+SCHEMA = """
+name = "people"
+budget = "10000000"
+neighbours = "{neighbours}"
+[[attribute]]
+name = "age"
+kind = "ordinal"
+range = [0, 7]
+[[attribute]]
+name = "job"
+kind = "nominal"
+tree = {{ office = ["clerk", "boss"], field = ["farmer", "driver", "miner"] }}
+outside = "other"
+"""
+JOBS = ("clerk", "boss", "farmer", "driver", "miner", "pilot")
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS)
+
+
+def write_table(path: Path, rows: int) -> Path:
+    lines = [f"{(i * i) % 8},{JOBS[i % 6]}" for i in range(rows)]
+    path.write_text("\n".join(["age,job", *lines, ""]))
+    return path
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    path = tmp_path / "people.toml"
+    path.write_text(SCHEMA.format(neighbours="add-remove"))
+    return path
+
+
+def publish(folder: Path, schema: Path, mechanism: str, rows: int = 300, **options: Any) -> Release:
+    table = write_table(folder / f"{rows}.csv", rows)
+    number = len(list(folder.glob("*.release")))
+    return hushtable.publish(
+        table,
+        schema,
+        mechanism=mechanism,
+        out=folder / f"{number}.release",
+        **{"epsilon": "1", **options},
+    )
+
+
+@every_mechanism
+def test_it_publishes_opens_and_answers(tmp_path: Path, schema: Path, mechanism: str) -> None:
+    made = publish(tmp_path, schema, mechanism)
+    release = hushtable.open(made.folder)
+    release.verify()
+    assert (release.mechanism, str(release.epsilon), release.private) == (mechanism, "1", True)
+    for where in (None, "age BETWEEN 2 AND 5", "job = 'office'", "job IS NULL OR age > 6"):
+        answer = release.count(where)
+        low, high = answer.interval(0.95)
+        assert answer.stderr > 0 and low <= answer.value <= high
+    assert len(release.table("age")) == 8
+
+
+@every_mechanism
+def test_with_a_huge_epsilon_it_tells_the_truth(
+    tmp_path: Path, schema: Path, mechanism: str
+) -> None:
+    release = publish(tmp_path, schema, mechanism, epsilon="1000000")
+    assert release.count().value == pytest.approx(300, abs=3)
+    assert release.count("job = 'clerk'").value == pytest.approx(50, abs=3)
+    assert release.count("job IS NULL").value == pytest.approx(50, abs=3)
+
+
+@every_mechanism
+def test_what_known_randomness_makes_is_marked(
+    tmp_path: Path, schema: Path, mechanism: str
+) -> None:
+    assert not publish(tmp_path, schema, mechanism, entropy=SeededEntropy(1)).private
+
+
+@every_mechanism
+def test_two_releases_of_one_table_differ(tmp_path: Path, schema: Path, mechanism: str) -> None:
+    one, two = (publish(tmp_path, schema, mechanism) for _ in range(2))
+    assert _data(one) != _data(two)
+
+
+@every_mechanism
+def test_the_same_randomness_makes_the_same_release(
+    tmp_path: Path, schema: Path, mechanism: str
+) -> None:
+    one, two = (publish(tmp_path, schema, mechanism, entropy=SeededEntropy(7)) for _ in range(2))
+    assert _data(one) == _data(two) and _noiseless(one) == _noiseless(two)
+
+
+@every_mechanism
+def test_a_neighbour_changes_nothing_that_has_no_noise(
+    tmp_path: Path, schema: Path, mechanism: str
+) -> None:
+    one, two = (
+        publish(tmp_path, schema, mechanism, rows, entropy=SeededEntropy(7)) for rows in (300, 301)
+    )
+    assert _data(one) != _data(two)
+    if mechanism not in ADAPTIVE:
+        assert _noiseless(one) == _noiseless(two)
+
+
+@every_mechanism
+def test_it_refuses_settings_it_does_not_have(tmp_path: Path, schema: Path, mechanism: str) -> None:
+    with pytest.raises(OptionError, match="no setting 'no such setting'"):
+        publish(tmp_path, schema, mechanism, settings={"no such setting": 1})
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("case", CASES)
+@every_mechanism
+def test_no_neighbour_loses_more_than_epsilon(case: str, neighbours: Any, mechanism: str) -> None:
+    report = check(mechanism, case, neighbours)
+    assert report.holds, (report.problem, report.example)
+    assert report.pairs >= 20
+    if mechanism in TIGHT:
+        assert report.tight
+
+
+@every_mechanism
+def test_the_relation_is_told_and_paid_for(tmp_path: Path, mechanism: str) -> None:
+    scales = []
+    for neighbours in NEIGHBOURS:
+        schema = tmp_path / f"{neighbours}.toml"
+        schema.write_text(SCHEMA.format(neighbours=neighbours))
+        release = publish(tmp_path, schema, mechanism)
+        assert release.manifest["privacy"]["neighbours"] == neighbours
+        assert neighbours in release.manifest["privacy"]["guarantee"]
+        assert Schema.from_dict(release.manifest["schema"]).neighbours == neighbours
+        scales.append(release.count("age = 3 AND job = 'boss'").stderr)
+    assert scales[0] < scales[1]
+
+
+def _data(release: Release) -> dict[str, bytes]:
+    files = sorted(release.folder.iterdir())
+    return {file.name: file.read_bytes() for file in files if file.name != "manifest.json"}
+
+
+def _noiseless(release: Release) -> Any:
+    """The manifest without what tells two releases of one table apart."""
+    manifest = json.loads((release.folder / "manifest.json").read_bytes())
+    for key in ("created", "reservation", "ledger"):
+        del manifest[key]
+    for array in manifest["arrays"].values():
+        del array["sha256"]
+    return manifest

@@ -1,0 +1,505 @@
+"""From a table to a release: validate, count, pay, draw, publish, in that order.
+
+Run as a program it publishes and is killed at a step: `python test_publishing.py FOLDER`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hushtable
+from hushtable import publishing, scratch
+from hushtable.curator import Curator
+from hushtable.errors import BudgetError, DataError, HushError, LedgerError, OptionError
+from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.mechanisms.basic import Basic
+from hushtable.privacy.ledger import Ledger, LedgerState
+from hushtable.publishing import LedgerWarning, curate, publish
+from hushtable.schema import Schema
+
+STEPS = ["count", "pay", "draw", "write", "publish", "record", "done"]
+PAID = STEPS[2:]  # steps at whose beginning ε is spent
+STATUS = {"draw": "reserved", "write": "reserved", "publish": "reserved", "record": "publishing"}
+
+SCHEMA = """name = "people"
+budget = "3"
+[[attribute]]
+name = "age"
+kind = "ordinal"
+range = [0, 4]
+"""
+
+
+class World:
+    """A table, its schema, and where its release goes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "people.csv"
+        self.schema = folder / "people.toml"
+        self.out = folder / "people.release"
+        self.ledger = folder / "people.toml.ledger"
+        self.data.write_text("age\n0\n1\n1\n9\nold\n")
+        self.schema.write_text(SCHEMA)
+
+    def publish(self, **options: Any) -> Any:
+        call = {"data": self.data, "schema": self.schema, "epsilon": "1", "out": self.out}
+        return publish(**{**call, **options})
+
+    def state(self) -> LedgerState:
+        return Ledger.read(self.ledger)
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.folder))
+
+    def partials(self) -> list[Path]:
+        return sorted(self.folder.glob(".*.partial"))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+class Stop(Exception):
+    """Something nobody expected."""
+
+
+def stop_at(chosen: str) -> Any:
+    def progress(step: str) -> None:
+        if step == chosen:
+            raise Stop
+
+    return progress
+
+
+class TestRefusals:
+    """What can be refused before paying spends nothing and leaves nothing, not even a ledger."""
+
+    @pytest.mark.parametrize(
+        ("options", "kind", "words"),
+        [
+            ({"epsilon": "0"}, OptionError, "above zero"),
+            ({"epsilon": "-1"}, OptionError, "above zero"),
+            ({"epsilon": "nan"}, OptionError, "finite"),
+            ({"epsilon": "much"}, OptionError, "decimal"),
+            ({"epsilon": "3.0000000000000000000001"}, BudgetError, "budget of 3"),
+            ({"out": "people.csv"}, OptionError, "never overwritten"),
+            ({"out": "link"}, OptionError, "never overwritten"),
+            ({"out": "."}, OptionError, "never overwritten"),
+            ({"out": "nowhere/x.release"}, OptionError, "no folder"),
+            ({"out": "x" * 250}, OptionError, "cannot be written"),
+            ({"out": "x\0y"}, OptionError, "cannot be written"),
+            ({"mechanism": "magic"}, OptionError, "no mechanism"),
+            ({"settings": {"levels": 3}}, OptionError, "no setting"),
+            ({"ledger": "nowhere/ledger"}, HushError, "folder"),
+            ({"data": "nothing.csv"}, DataError, "no file"),
+            ({"data": "other.csv"}, DataError, "no column 'age'"),
+        ],
+    )
+    def test_bad_options(
+        self,
+        world: World,
+        monkeypatch: pytest.MonkeyPatch,
+        options: dict[str, Any],
+        kind: type[HushError],
+        words: str,
+    ) -> None:
+        monkeypatch.chdir(world.folder)
+        (world.folder / "other.csv").write_text("height\n3\n")
+        (world.folder / "link").symlink_to("nowhere")
+        before = world.names()
+        with pytest.raises(kind, match=words) as caught:
+            world.publish(**options)
+        assert "\n" not in str(caught.value)
+        assert world.names() == before
+
+    @pytest.mark.parametrize(
+        ("old", "new", "kind", "words"),
+        [
+            ('budget = "3"', 'budget = "3"\nreviewed = false', OptionError, "review it"),
+            ("[0, 4]", "[0, 1000000000000]", OptionError, "memory"),
+            ("range = [0, 4]", "range = [4, 0]", HushError, "range"),
+        ],
+    )
+    def test_bad_schemas(
+        self, world: World, old: str, new: str, kind: type[HushError], words: str
+    ) -> None:
+        world.schema.write_text(SCHEMA.replace(old, new))
+        before = world.names()
+        with pytest.raises(kind, match=words):
+            world.publish()
+        assert world.names() == before
+
+    def test_more_than_is_left_is_refused_before_counting(self, world: World) -> None:
+        world.publish(epsilon="2.5")
+        steps: list[str] = []
+        with pytest.raises(BudgetError, match=r"0\.6 does not fit: 0\.5 is left"):
+            world.publish(epsilon="0.6", out=world.folder / "b", progress=steps.append)
+        assert not steps and world.state().spent == Fraction(5, 2)
+
+    def test_a_folder_that_cannot_be_written_is_noticed_before_counting(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: Any, **__: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "mkdir", full)
+        with pytest.raises(OptionError, match="No space left"):
+            world.publish()
+        assert not world.ledger.exists()
+
+    def test_a_schema_that_is_no_file_needs_a_ledger(self, world: World) -> None:
+        loaded = Schema.load(world.schema)
+        schema = Schema(loaded.name, loaded.budget, loaded.attributes)
+        with pytest.raises(OptionError, match="ledger="):
+            world.publish(schema=schema)
+        world.publish(schema=schema, ledger=world.folder / "elsewhere")
+        assert Ledger.read(world.folder / "elsewhere").spent == 1
+        assert not world.ledger.exists()
+
+    def test_a_first_try_that_fails_pins_nothing(self, world: World) -> None:
+        world.schema.write_text(SCHEMA.replace('"age"', '"aeg"'))
+        with pytest.raises(DataError):
+            world.publish()
+        world.schema.write_text(SCHEMA.replace('"3"', '"2"'))
+        world.publish()
+        assert world.state().budget == 2
+
+
+class TestOrder:
+    def test_the_steps_are_told_as_they_begin(self, world: World) -> None:
+        steps: list[tuple[str, bool, bool]] = []
+
+        def progress(step: str) -> None:
+            paid = world.ledger.exists() and world.state().spent == 1
+            steps.append((step, paid, world.out.exists()))
+
+        world.publish(progress=progress)
+        expected = [(step, step in PAID, step in ("record", "done")) for step in STEPS]
+        assert steps == expected
+
+    def test_noise_is_drawn_only_after_the_ledger_has_it(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ask, seen = Curator.noisy_coefficients, []
+
+        def watched(self: Curator, *arguments: Any, **options: Any) -> Any:
+            seen.append([(entry.epsilon, entry.status) for entry in world.state().entries])
+            return ask(self, *arguments, **options)
+
+        monkeypatch.setattr(Curator, "noisy_coefficients", watched)
+        world.publish()
+        assert seen == [[(1, "reserved")]]
+
+    def test_the_ledger_ends_with_the_manifest_of_the_release(self, world: World) -> None:
+        release = world.publish()
+        (entry,) = world.state().entries
+        assert (entry.id, entry.status) == (release.manifest["reservation"], "published")
+        assert (entry.mechanism, entry.out) == ("basic", str(world.out))
+        books = publishing.open_ledger(Schema.load(world.schema))
+        assert books.verify_anchor(release.manifest["ledger"])
+
+    def test_the_default_ledger_is_beside_the_schema(self, world: World, tmp_path: Path) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        world.publish(out=elsewhere / "r")
+        assert world.names() == ["elsewhere", "people.csv", "people.toml", "people.toml.ledger"]
+        assert os.listdir(elsewhere) == ["r"]
+
+    @pytest.mark.parametrize("epsilon", ["0.1", "0.30", 0.1, "1e-3", Fraction(1, 3)])
+    def test_epsilon_is_exact_from_end_to_end(self, world: World, epsilon: Any) -> None:
+        amount = Fraction(str(epsilon))
+        release = world.publish(epsilon=epsilon)
+        assert release.epsilon == world.state().spent == amount
+        assert Fraction(release.manifest["noise"]["scale"]) == 1 / amount
+
+    def test_thirty_tenths_are_the_whole_budget(self, world: World) -> None:
+        loaded = Schema.load(world.schema)
+        books = publishing.open_ledger(loaded)
+        for _ in range(29):
+            books.spend(Fraction("0.1"), mechanism="test")
+        world.publish(epsilon=0.1)
+        assert world.state().left == 0
+        with pytest.raises(BudgetError):
+            world.publish(epsilon="1e-12", out=world.folder / "b")
+
+
+class TestInjectedRandomness:
+    def test_an_injected_source_is_not_private_whatever_it_says(self, world: World) -> None:
+        class Pretender:
+            private = True
+
+            def __init__(self) -> None:
+                self._source = SeededEntropy(1)
+                self.fill, self.bits, self.spawn = (
+                    self._source.fill,
+                    self._source.bits,
+                    self._source.spawn,
+                )
+
+        assert not world.publish(entropy=Pretender()).private
+
+    def test_what_is_no_source_is_refused_unpaid(self, world: World) -> None:
+        with pytest.raises(OptionError, match="source of random bits"):
+            world.publish(entropy=42)
+        assert not world.schema.with_name("census.toml.ledger").exists()
+
+
+class TestFailuresOnTheWay:
+    @pytest.mark.parametrize("step", STEPS)
+    def test_an_exception_at_any_step(self, world: World, step: str) -> None:
+        with pytest.raises(Stop) as caught:
+            world.publish(progress=stop_at(step))
+        notes = getattr(caught.value, "__notes__", [])
+        assert not world.partials()
+        assert world.out.exists() == (step in ("record", "done"))
+        if step not in PAID:
+            assert not world.ledger.exists() and not notes
+            return
+        (entry,) = world.state().entries
+        assert world.state().spent == 1
+        assert entry.status == STATUS.get(step, "published")
+        if step == "done":
+            assert not notes
+        else:
+            (note,) = notes
+            assert f"ε = 1 was spent on reservation {entry.id}" in note
+            assert ("--void" in note) == (entry.status == "reserved")
+
+    @pytest.mark.parametrize("step", STATUS)
+    def test_only_what_was_not_announced_can_be_voided(self, world: World, step: str) -> None:
+        with pytest.raises(Stop):
+            world.publish(progress=stop_at(step))
+        books = publishing.open_ledger(Schema.load(world.schema))
+        (entry,) = world.state().entries
+        if entry.status == "reserved":
+            books.void(entry.id)
+            assert world.state().spent == 0
+            world.publish()
+        else:
+            with pytest.raises(LedgerError, match="stays spent"):
+                books.void(entry.id)
+        assert world.state().spent == 1
+
+    @pytest.mark.parametrize(
+        ("problem", "words"),
+        [
+            (OptionError("the setting does not fit"), "the setting does not fit"),
+            (OSError(28, "No space left on device"), "No space left on device"),
+            (MemoryError(), "not enough memory"),
+            (OSError("secret detail"), "could not be written"),
+        ],
+    )
+    def test_a_problem_after_paying_is_one_line_that_says_what_was_spent(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, problem: Exception, words: str
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise problem
+
+        monkeypatch.setattr(Basic, "measure", fail)
+        with pytest.raises(HushError, match=words) as caught:
+            world.publish(epsilon="0.5")
+        (entry,) = world.state().entries
+        message = str(caught.value)
+        assert f"ε = 0.5 was spent on reservation {entry.id}" in message
+        assert f"--void {entry.id}" in message and "\n" not in message
+        assert "secret" not in message
+
+    @pytest.mark.parametrize("problem", [ZeroDivisionError("secret"), KeyboardInterrupt()])
+    def test_a_defect_or_an_interruption_stays_what_it_is_and_says_what_was_spent(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, problem: BaseException
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise problem
+
+        monkeypatch.setattr(publishing, "write_arrays", fail)
+        with pytest.raises(type(problem)) as caught:
+            world.publish()
+        assert caught.value is problem
+        assert "ε = 1 was spent" in problem.__notes__[0] and "--void" in problem.__notes__[0]
+        assert not world.partials() and not world.out.exists()
+
+    def test_a_name_taken_meanwhile_is_left_alone_and_epsilon_can_be_given_back(
+        self, world: World
+    ) -> None:
+        def progress(step: str) -> None:
+            if step == "publish":
+                world.out.mkdir()
+                (world.out / "precious").touch()
+
+        with pytest.raises(OptionError, match=r"never overwritten.*--void"):
+            world.publish(progress=progress)
+        assert os.listdir(world.out) == ["precious"] and not world.partials()
+        assert world.state().entries[0].status == "reserved"
+
+    def test_a_ledger_that_vanished_does_not_start_at_zero_again(self, world: World) -> None:
+        world.publish()
+        world.ledger.unlink()
+        steps: list[str] = []
+        with pytest.raises(LedgerError, match="is gone"):
+            world.publish(out=world.folder / "b", progress=steps.append)
+        assert not steps and not world.ledger.exists()
+
+    def test_a_warning_that_stops_the_program_spends_nothing(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HUSHTABLE_STATE", str(world.data / "no folder"))
+        with pytest.raises(LedgerWarning, match="state folder"):
+            world.publish()
+        assert world.state().spent == 0 and not world.out.exists()
+
+
+class TestKills:
+    """kill -9 at the beginning of every step: what exists was paid for, and nothing is half."""
+
+    def test_spent_covers_every_release_that_exists(self, tmp_path: Path) -> None:
+        command = [sys.executable, __file__, str(tmp_path)]
+        subprocess.run(command, check=True, timeout=120)
+        for step in STEPS:
+            self.check(World(tmp_path / step), step)
+
+    def check(self, world: World, step: str) -> None:
+        assert (world.folder / "reached").read_text() == step
+        spent = world.state().spent if world.ledger.exists() else 0
+        assert spent == (1 if step in PAID else 0)
+        assert world.out.exists() == (step in ("record", "done"))
+        if world.out.exists():
+            release = hushtable.open(world.out)
+            release.verify()
+            assert release.epsilon <= spent
+        assert len(world.partials()) == (step == "publish")
+        if step in PAID:
+            (entry,) = world.state().entries
+            assert entry.status == STATUS.get(step, "published")
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.out = world.folder / "odd [1].release"
+    left = world.folder / ".odd [1].release.0123abcd.partial"
+    young = world.folder / ".odd [1].release.4567cdef.partial"
+    others = world.folder / ".other.release.0123abcd.partial"
+    for folder in (left, young, others):
+        folder.mkdir()
+        (folder / "cells.npy").touch()
+    now = time.time()
+    world.publish()
+    assert len(world.partials()) == 3  # they may belong to a run that has just begun
+    monkeypatch.setattr(scratch.time, "time", lambda: now + 3600)
+    with scratch.held_folder(young):
+        world.out.rename(world.folder / "first")
+        world.publish()
+        assert world.partials() == sorted([young, others])
+
+
+class TestSecrecy:
+    def test_two_releases_of_one_table_differ(self, world: World) -> None:
+        one, two = (world.publish(out=world.folder / name) for name in "ab")
+        files = [(release.folder / "cells.npy").read_bytes() for release in (one, two)]
+        assert files[0] != files[1]
+
+    def test_the_manifest_is_the_same_for_neighbours(self, world: World) -> None:
+        """Same noise, one row more: only the noisy cells and their checksums may differ."""
+        manifests = []
+        for name, rows in (("a", "0\n1\n"), ("b", "0\n1\n1\n"), ("c", ""), ("d", "junk\n" * 99)):
+            world.data.write_text("age\n" + rows)
+            release = world.publish(
+                out=world.folder / name, epsilon="0.5", entropy=SeededEntropy(3)
+            )
+            assert not release.private
+            manifest = json.loads((release.folder / "manifest.json").read_bytes())
+            for key in ("created", "reservation", "ledger"):
+                del manifest[key]
+            hashes = [array.pop("sha256") for array in manifest["arrays"].values()]
+            manifests.append((manifest, hashes))
+        assert manifests[0][0] == manifests[1][0] == manifests[2][0] == manifests[3][0]
+        assert manifests[0][1] != manifests[1][1]
+        assert manifests[2][1] == manifests[3][1]  # dropped rows are no rows
+
+    def test_sizes_and_modes_of_files_tell_nothing(self, world: World) -> None:
+        releases = []
+        for name, rows in (("a", "0\n"), ("b", "0\n0\n3\n")):
+            world.data.write_text("age\n" + rows)
+            releases.append(world.publish(out=world.folder / name, entropy=SeededEntropy(3)))
+        listings = [
+            [(f.name, f.stat().st_mode, f.stat().st_size) for f in sorted(r.folder.iterdir())]
+            for r in releases
+        ]
+        # The anchor's sequence number is the one length in the manifest that may vary.
+        assert listings[0][0] == listings[1][0]
+        assert [entry[:2] for entry in listings[0]] == [entry[:2] for entry in listings[1]]
+
+    def test_errors_tell_no_data(self, world: World) -> None:
+        world.data.write_text("age\n271828\n")
+        with pytest.raises(Stop) as caught:
+            world.publish(progress=stop_at("write"))
+        assert "271828" not in "".join(caught.value.__notes__)
+
+
+class TestCurate:
+    def test_it_spends_at_once_and_for_good(self, world: World) -> None:
+        curator = curate(world.data, world.schema, epsilon="0.5", purpose="a look")
+        (entry,) = world.state().entries
+        assert (entry.epsilon, entry.status) == (Fraction(1, 2), "published")
+        assert entry.mechanism == "curator: a look"
+        assert curator.left == Fraction(1, 2)
+        with pytest.raises(LedgerError):
+            publishing.open_ledger(Schema.load(world.schema)).void(entry.id)
+
+    def test_it_answers_within_its_allotment(self, world: World) -> None:
+        curator = curate(
+            world.data, world.schema, epsilon="3", purpose="test", entropy=SeededEntropy(1)
+        )
+        assert curator.noisy_total(epsilon="2").values.shape == (1,)
+        with pytest.raises(BudgetError):
+            curator.noisy_total(epsilon="1.5")
+        assert world.state().spent == 3
+
+    @pytest.mark.parametrize(
+        "options", [{"epsilon": "4"}, {"epsilon": "0"}, {"data": "nothing.csv"}]
+    )
+    def test_what_it_refuses_spends_nothing(self, world: World, options: dict[str, Any]) -> None:
+        call = {"data": world.data, "schema": world.schema, "epsilon": "1", "purpose": "test"}
+        with pytest.raises(HushError):
+            curate(**{**call, **options})
+        assert not world.ledger.exists()
+
+
+def killed_at(chosen: str, world: World) -> None:
+    """Publish in a child that kills itself when the step begins."""
+
+    def progress(step: str) -> None:
+        if step == chosen:
+            (world.folder / "reached").write_text(step)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        world.publish(progress=progress)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+if __name__ == "__main__":
+    import ibis  # once, before the children that need it
+    import pyarrow
+
+    import hushtable.noise.bulk
+
+    assert ibis.duckdb and pyarrow and hushtable.noise.bulk
+    for name in STEPS:
+        place = Path(sys.argv[1], name)
+        place.mkdir()
+        killed_at(name, World(place))
