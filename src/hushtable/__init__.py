@@ -21,17 +21,19 @@ _HOMES = {
     "open": "hushtable.release",
     "Release": "hushtable.release",
     "Answer": "hushtable.query.answer",
+    "CsvFormat": "hushtable.counting",
     "HushError": "hushtable.errors",
 }
 
 if TYPE_CHECKING:
+    from hushtable.counting import CsvFormat
     from hushtable.errors import HushError
     from hushtable.publishing import curate, publish
     from hushtable.query.answer import Answer
     from hushtable.release import Release, open
     from hushtable.schema import Schema
 
-__all__ = ["Answer", "HushError", "Release", "Schema", "curate", "open", "publish"]
+__all__ = ["Answer", "CsvFormat", "HushError", "Release", "Schema", "curate", "open", "publish"]
 
 
 def __getattr__(name: str) -> Any:

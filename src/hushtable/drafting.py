@@ -7,7 +7,6 @@ reviewed, and nothing is published by it until a person has replaced them by wha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,26 +22,25 @@ from hushtable.schema import (
     nominal,
     ordinal,
 )
+from hushtable.schema.foreign import Draft
 
 MAX_VALUES = 1000
 MAX_RANGE = 1000
 BINS = 20
 
-_HEADER = """\
+_LOOKED = """\
 # DRAFT, made by looking at the data: its ranges, bins and values could reveal someone.
 # Go through every attribute and replace them by what is publicly known: the codes of the
 # questionnaire, the limits of a form, a published classification. Then set reviewed = true.
+"""
+_IMPORTED = """\
+# DRAFT, imported: bins are a guess where the file gave only bounds. Go through every attribute,
+# then set reviewed = true.
+"""
+_HEADER = """\
 # budget is the total ε that may ever be spent on this dataset; set it before the first release.
 # If a person can have several rows, add:  unit = { column = "person_id", max_rows = 4 }
 """
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A drafted schema, and the columns it could not describe, with the reason."""
-
-    schema: Schema
-    left_out: tuple[tuple[str, str], ...]
 
 
 def draft_schema(data: Any, *, name: str) -> Draft:
@@ -63,11 +61,12 @@ def draft_schema(data: Any, *, name: str) -> Draft:
     return Draft(schema, tuple(left_out))
 
 
-def write_draft(draft: Draft, path: Path) -> None:
+def write_draft(draft: Draft, path: Path, *, imported: bool = False) -> None:
     """Write a draft with its warnings."""
     draft.schema.save(path)
+    header = (_IMPORTED if imported else _LOOKED) + _HEADER
     notes = "".join(f"# left out: {column!r}, {reason}\n" for column, reason in draft.left_out)
-    path.write_text(_HEADER + notes + "\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    path.write_text(header + notes + "\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def _draft_attribute(table: Any, place: str, column: str) -> Attribute | str:

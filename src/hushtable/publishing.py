@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable import __version__
-from hushtable.counting import code_table, count_table
+from hushtable.counting import CsvFormat, code_table, count_table
 from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
@@ -56,13 +56,15 @@ def publish(
     mechanism: str = AUTO,
     settings: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
+    csv: CsvFormat | None = None,
     progress: Progress | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
     """Publish a table: spend ε and write a release folder.
 
     `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. The ledger
-    is by default the schema's file name with `.ledger` added. An `entropy` source other than the
+    is by default the schema's file name with `.ledger` added. `csv` says how CSV files are written
+    where their first line does not tell. An `entropy` source other than the
     system's is for tests and experiments: the release is then marked as not private.
     """
     step = progress or _ignore
@@ -75,7 +77,8 @@ def publish(
     _check_budget(schema, ledger, amount)
     noise = _noise(entropy)
     step("count")
-    holding = count_table(data, schema) if recipe.needs == "counts" else code_table(data, schema)
+    count = count_table if recipe.needs == "counts" else code_table
+    holding = count(data, schema, csv)
     step("pay")
     books = _open_to_spend(schema, ledger)
     reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
@@ -101,6 +104,7 @@ def curate(
     epsilon: EpsilonLike,
     purpose: str,
     ledger: str | Path | None = None,
+    csv: CsvFormat | None = None,
     entropy: Entropy | None = None,
 ) -> Curator:
     """A curator to ask directly, with an allotment of ε that counts as spent from now on.
@@ -111,7 +115,7 @@ def curate(
     _check_schema(schema)
     _check_budget(schema, ledger, amount)
     noise = _noise(entropy)
-    holding = count_table(data, schema)
+    holding = count_table(data, schema, csv)
     _open_to_spend(schema, ledger).spend(amount, mechanism=f"curator: {purpose}")
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
 

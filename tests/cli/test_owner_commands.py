@@ -133,3 +133,25 @@ def test_the_demo_tells_the_story_and_can_be_told_again(hush: Hush, tmp_path: Pa
     assert (tmp_path / "demo" / "census.png").read_bytes().startswith(b"\x89PNG")
     (tmp_path / "mine").mkdir()
     assert hush("demo", "-o", tmp_path / "mine").code == 2
+
+
+def test_another_tool_s_schema_is_imported_as_a_draft(hush: Hush, tmp_path: Path) -> None:
+    (tmp_path / "domain.json").write_text('{"age": 85, "sex": 2}')
+    done = hush("schema", "import", tmp_path / "domain.json", "-o", tmp_path / "d.toml")
+    assert done.code == 0 and "reviewed = true" in done.out
+    told = hush("schema", "check", tmp_path / "d.toml", "--json").json
+    assert told["cells"] == 170 and told["reviewed"] is False
+    assert hush("schema", "import", tmp_path / "no.yaml", "-o", tmp_path / "e.toml").code == 2
+
+
+def test_csv_files_of_other_makes_are_published(hush: Hush, tmp_path: Path) -> None:
+    (tmp_path / "d.toml").write_text(
+        'name = "d"\nbudget = "9"\n[[attribute]]\nname = "größe"\nkind = "ordinal"\nrange = [0, 9]\n'
+    )
+    (tmp_path / "t.csv").write_bytes("größe:x\n".encode("latin-1") + b"7:a\n" * 500)
+    common = ["publish", tmp_path / "t.csv", "-s", tmp_path / "d.toml", "-e", "3"]
+    options = ["--csv-encoding", "latin-1", "--csv-delimiter", ":"]
+    assert hush(*common, *options, "-o", tmp_path / "d.release").code == 0
+    assert hush("query", tmp_path / "d.release", '"größe" = 7', "--json").json["value"] > 400
+    refused = hush(*common, "--csv-encoding", "klingon", "-o", tmp_path / "e.release")
+    assert refused.code == 2 and "encoding" in refused.err

@@ -59,7 +59,21 @@ TEXTS: list[str | None] = [
     *("1,5", "1.5", "2.5", "2.50", "2.500", "7.0", "7.00", "07", "7", "-3", "-3.0", "-3.5", "1.0"),
     *("9.999", "9.9999999999999999999", "10", "20", "20.0000000000000001", "20.1", "-10", "-10.1"),
     *("0.1", "0.30000000000000004", "0.3", "0.09999999999999999", "6.999999", "-2.9999", "0.0"),
-    *("true", "TRUE", "True", "false", "t", "yes", "NULL", "null", "None", "NA", "low", "Low"),
+    *(
+        " true ",
+        "true",
+        "TRUE",
+        "True",
+        "false",
+        "t",
+        "yes",
+        "NULL",
+        "null",
+        "None",
+        "NA",
+        "low",
+        "Low",
+    ),
     *(
         "٣",
         "１",
@@ -229,6 +243,12 @@ def test_an_odd_value_in_pandas_moves_one_cell_by_one_at_most(start: list[Any]) 
     column = pd.Series([*start, *ODD], dtype=object)
     mixed = counted(pd.DataFrame(dict.fromkeys("nel", column)), PAIR)
     assert plain <= mixed and mixed.total() <= len(column)
+
+
+def test_text_that_cannot_be_written_is_odd_as_well() -> None:
+    texts = pd.array(["1", "2", "\ud800"], dtype=pd.StringDtype("python"))
+    frame = pd.DataFrame(dict.fromkeys("nel", texts))
+    assert counted(frame, PAIR) == slow_counts([("1",) * 3, ("2",) * 3, ("?",) * 3], PAIR)
 
 
 def test_odd_values_in_pandas_do_count_where_they_have_a_code() -> None:

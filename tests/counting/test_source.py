@@ -102,6 +102,17 @@ def test_a_pattern_stands_for_all_its_files(tmp_path: Path) -> None:
         counted(tmp_path / "[12].*", SCHEMA)
 
 
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file_alone(tmp_path: Path) -> None:
+    for name, decoy in (("d[1].csv", "d1.csv"), ("q*.csv", "q2.csv"), ("r?.csv", "r3.csv")):
+        (tmp_path / name).write_text(csv_text(","))
+        (tmp_path / decoy).write_text(csv_text(",") * 2)
+        assert counted(tmp_path / name, SCHEMA) == EXPECTED
+    for name, decoy in (("d[1].parquet", "d1.parquet"), ("q*.parquet", "q2.parquet")):
+        pq.write_table(ARROW, tmp_path / name)
+        pq.write_table(ARROW.slice(3), tmp_path / decoy)
+        assert counted(tmp_path / name, SCHEMA) == EXPECTED
+
+
 def test_parquet_files_hold_the_same_table(tmp_path: Path) -> None:
     pq.write_table(ARROW, tmp_path / "t.parquet")
     assert counted(tmp_path / "t.parquet", SCHEMA) == EXPECTED
@@ -113,7 +124,7 @@ def test_parquet_files_hold_the_same_table(tmp_path: Path) -> None:
 
 
 def test_names_of_folders_are_not_read_as_values(tmp_path: Path) -> None:
-    folder = tmp_path / "age=3" / "job's=plain"
+    folder = tmp_path / "age=3" / "job's=plain" / "x0=3" / "c0=3"
     folder.mkdir(parents=True)
     (folder / "t.csv").write_text(csv_text(","))
     pq.write_table(ARROW, folder / "t.parquet")

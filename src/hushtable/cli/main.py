@@ -33,6 +33,7 @@ for _command in (analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
 schema_group.add_command(owner.schema_draft)
 schema_group.add_command(owner.schema_check)
+schema_group.add_command(owner.schema_import)
 
 
 def run() -> NoReturn:

@@ -33,6 +33,8 @@ ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema f
 @click.option("--mechanism", "-m", default="auto", show_default=True, help="How to publish.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
 @ledger_option
+@click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
+@click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
 @json_option
 def publish(
     data: str,
@@ -42,12 +44,15 @@ def publish(
     mechanism: str,
     settings: tuple[str, ...],
     ledger: Path | None,
+    csv_delimiter: str | None,
+    csv_encoding: str | None,
     as_json: bool,
 ) -> None:
     """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
+    from hushtable.counting import CsvFormat
     from hushtable.publishing import open_ledger
     from hushtable.publishing import publish as publish_table
     from hushtable.schema import Schema
@@ -62,6 +67,7 @@ def publish(
             mechanism=mechanism,
             settings=_settings(settings),
             ledger=ledger,
+            csv=CsvFormat(csv_delimiter, csv_encoding),
             progress=progress,
         )
     state = open_ledger(described, ledger).state()
@@ -234,14 +240,46 @@ def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
 
     Example: hush schema draft census.csv -o census.toml
     """
-    from hushtable.drafting import draft_schema, write_draft
+    from hushtable.drafting import draft_schema
 
+    _check_new(out)
+    draft = draft_schema(data, name=name or out.stem)
+    _tell_draft(draft, out, as_json, imported=False)
+    if not as_json:
+        print("This draft looked at the data: its ranges and values could reveal someone.")
+        print("Replace them by what is publicly known, then set reviewed = true.")
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE", type=FilePath)
+@click.option("--out", "-o", type=FilePath, required=True, help="The schema file to write.")
+@click.option("--name", help="The dataset's name.  [default: the file's]")
+@json_option
+def schema_import(file: Path, out: Path, name: str | None, as_json: bool) -> None:
+    """Draft a schema from what another tool has: SmartNoise YAML, an mbi domain, CSVW JSON.
+
+    Example: hush schema import metadata.yaml -o census.toml
+    """
+    from hushtable.schema.foreign import import_schema
+
+    _check_new(out)
+    draft = import_schema(file, name=name or out.stem)
+    _tell_draft(draft, out, as_json, imported=True)
+    if not as_json:
+        print("Review it, then set reviewed = true.")
+
+
+def _check_new(out: Path) -> None:
     if out.exists():
         raise SchemaError(f"{out} is there already; choose another name")
     if not out.parent.is_dir():
         raise SchemaError(f"there is no folder {out.parent}")
-    draft = draft_schema(data, name=name or out.stem)
-    write_draft(draft, out)
+
+
+def _tell_draft(draft: Any, out: Path, as_json: bool, *, imported: bool) -> None:
+    from hushtable.drafting import write_draft
+
+    write_draft(draft, out, imported=imported)
     if as_json:
         print_json(
             {
@@ -254,8 +292,6 @@ def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
     print(f"wrote {out}: {len(draft.schema.attributes)} attributes")
     for column, reason in draft.left_out:
         print(f"  left out {column}: {reason}")
-    print("This draft looked at the data: its ranges and values could reveal someone.")
-    print("Replace them by what is publicly known, then set reviewed = true.")
 
 
 @click.command()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counting.bound import bound_contributions
+from hushtable.counting.csvfile import CsvFormat
 from hushtable.counting.encode import encode
 from hushtable.counting.source import open_table, silent_engine
 from hushtable.errors import DataError
@@ -40,14 +41,14 @@ class CodedColumns:
     columns: tuple[NDArray[np.unsignedinteger[Any]], ...]
 
 
-def count_table(data: Any, schema: Schema) -> Counts:
+def count_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Counts:
     """Encode, bound contributions and group by cell, all inside the engine."""
     if schema.cells > MAX_CELLS:
         raise DataError(
             f"the domain has about 10^{math.log10(schema.cells):.1f} cells; cell counts need at"
             " most 2^62, about 10^18.7"
         )
-    with open_table(data, _columns(schema)) as table, silent_engine(_PROBLEM):
+    with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
         rows = bound_contributions(encode(table, schema), schema)
         rows = rows.select(cell=_linear_code(rows, schema))
         cells = rows.group_by("cell").aggregate(rows=rows.count())
@@ -55,10 +56,10 @@ def count_table(data: Any, schema: Schema) -> Counts:
     return Counts(schema.shape, _numpy(arrow["cell"]), _numpy(arrow["rows"]))
 
 
-def code_table(data: Any, schema: Schema) -> CodedColumns:
+def code_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> CodedColumns:
     """Encode and bound contributions inside the engine; keep the rows, as small integers."""
     narrow = [np.min_scalar_type(size - 1) for size in schema.shape]
-    with open_table(data, _columns(schema)) as table, silent_engine(_PROBLEM):
+    with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
         rows = bound_contributions(encode(table, schema), schema)
         rows = rows.select(**{f"k{i}": rows[f"k{i}"].cast(str(t)) for i, t in enumerate(narrow)})
         arrow = rows.get_backend().to_pyarrow(rows)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.schema import Attribute, Edges, IntegerRange, Labels, Schema
+from hushtable.schema import Attribute, Dates, Edges, IntegerRange, Labels, Schema
 from hushtable.schema.attribute import EXACT_INTEGERS, is_integer_text
 
 MAX_COMPARED = 64  # bins up to which a tree of comparisons is faster than a sorted join
@@ -25,8 +25,9 @@ def encode(table: Any, schema: Schema) -> Any:
         if isinstance(attribute.values, Labels):
             table = _join_labels(table, column, attribute, f"k{i}")
             continue
-        number = _number(column)
-        if isinstance(attribute.values, IntegerRange):
+        dates = attribute.values if isinstance(attribute.values, Dates) else None
+        number = _date_number(column, dates) if dates else _number(column)
+        if not isinstance(attribute.values, Edges):
             inside = _floor(_between(number, attribute)) - attribute.values.low
         else:
             between = _between(number, attribute)
@@ -43,7 +44,10 @@ def _checked(column: Any, attribute: Attribute) -> Any:
     if kind.is_nested() or kind.is_binary():
         raise DataError(f"{shown}; the schema needs plain values")
     numeric = kind.is_string() or kind.is_numeric() or kind.is_boolean()
-    if not numeric and not isinstance(attribute.values, Labels):
+    dated = kind.is_string() or kind.is_integer() or kind.is_date() or kind.is_timestamp()
+    if isinstance(attribute.values, Dates) and not dated:
+        raise DataError(f"{shown}; the schema says dates")
+    if isinstance(attribute.values, IntegerRange | Edges) and not numeric:
         raise DataError(f"{shown}; the schema says numbers")
     return column
 
@@ -67,9 +71,32 @@ def _number(column: Any) -> Any:
     return number.nullif(float("nan"))  # to the engine, NaN equals NaN
 
 
+def _date_number(column: Any, dates: Dates) -> Any:
+    """The number of the day, month or year, as a float; NULL for what is no date.
+
+    Text is an ISO date or time, of which hours and time zones do not count, a month or a year.
+    """
+    import ibis
+
+    if column.type().is_string() or column.type().is_integer():
+        text = column.cast("string").strip()
+        moment = ibis.coalesce(
+            *((text + rest).try_cast("timestamp") for rest in ("", "-01", "-01-01"))
+        )
+    else:
+        moment = column.try_cast("timestamp")
+    if dates.by == "day":
+        number = moment.try_cast("date").epoch_seconds() / 86_400
+    elif dates.by == "month":
+        number = moment.year() * 12 + moment.month() - 1
+    else:
+        number = moment.year()
+    return number.try_cast("float64")
+
+
 def _ends(attribute: Attribute) -> tuple[int | float, int | float]:
     """The first number that has a code, and the first integer or last number beyond which none."""
-    if isinstance(attribute.values, IntegerRange):
+    if isinstance(attribute.values, IntegerRange | Dates):
         return attribute.values.low, attribute.values.high + 1
     assert isinstance(attribute.values, Edges)
     return attribute.values.edges[0], attribute.values.edges[-1]
@@ -86,7 +113,7 @@ def _numeric_code(number: Any, inside: Any, attribute: Attribute) -> Any:
     import ibis
 
     low, high = _ends(attribute)
-    too_high = number >= high if isinstance(attribute.values, IntegerRange) else number > high
+    too_high = number > high if isinstance(attribute.values, Edges) else number >= high
     last = attribute.declared - 1
     null, below, above = (None, 0, last) if attribute.outside == "clip" else (attribute.other,) * 3
     return ibis.cases(

@@ -95,7 +95,7 @@ def _record_end(data: Any, start: int, delimiter: int, limit: int) -> Any:
     while position < stop:
         if data[position] == _QUOTE:
             position = _quoted_end(data, position + 1, stop)
-            if position < 0:
+            if position < 0 or (position < stop and not _ends_field(data[position], delimiter)):
                 return -1
         while position < stop and data[position] != delimiter and data[position] != _NEWLINE:
             if data[position] == _QUOTE:  # in the middle of a plain field: the engine may differ
@@ -108,8 +108,13 @@ def _record_end(data: Any, start: int, delimiter: int, limit: int) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
+def _ends_field(byte: int, delimiter: int) -> Any:
+    return byte in (delimiter, _NEWLINE, _RETURN)
+
+
+@numba.njit(cache=True, nogil=True)
 def _quoted_end(data: Any, position: int, stop: int) -> Any:
-    """Behind the quote that closes a field, which only a delimiter or newline may follow."""
+    """Behind the quote that closes a field; −1 if none does."""
     while position < stop:
         if data[position] == _QUOTE:
             if position + 1 < stop and data[position + 1] == _QUOTE:

@@ -7,26 +7,21 @@ engines quote values in their messages.
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv, sql_paths
 from hushtable.errors import DataError, HushError
 from hushtable.scratch import spill_folder
 
-_CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
-_DELIMITERS = (",", ";", "\t", "|")
-_HEADER_LIMIT = 2**20
 
 
 @contextmanager
-def open_table(data: Any, columns: Sequence[str]) -> Iterator[Any]:
+def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None) -> Iterator[Any]:
     """An Ibis table with these columns of the data, renamed to c0, c1, …
 
     Names are matched exactly, or else without regard to case.
@@ -42,7 +37,7 @@ def open_table(data: Any, columns: Sequence[str]) -> Iterator[Any]:
         )
         try:
             with silent_engine("the table could not be opened"):
-                table = _any_table(connection, data, columns)
+                table = _any_table(connection, data, columns, form or CsvFormat(), spill)
             yield table
         finally:
             connection.disconnect()
@@ -59,11 +54,13 @@ def silent_engine(problem: str) -> Iterator[None]:
         raise DataError(problem) from None
 
 
-def _any_table(connection: Any, data: Any, columns: Sequence[str]) -> Any:
+def _any_table(
+    connection: Any, data: Any, columns: Sequence[str], form: CsvFormat, spill: Path
+) -> Any:
     import ibis
 
     if isinstance(data, str | Path):
-        return _open_files(connection, str(data), columns)
+        return _open_files(connection, str(data), columns, form, spill)
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns)
     with silent_engine("the table in memory could not be converted to Arrow"):
@@ -110,9 +107,9 @@ def column_names(data: Any) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
     if isinstance(data, str | Path):
         paths = _paths(str(data))
-        if paths[0].lower().endswith(_CSV_ENDINGS):
-            header = _read_header(paths[0])
-            return max((_fields(header, delimiter) for delimiter in _DELIMITERS), key=len)
+        if is_csv(paths[0]):
+            with spill_folder() as spill:
+                return header_names(paths[0], spill)
         import pyarrow.parquet as pq
 
         with silent_engine(f"{data} is not a readable Parquet or CSV file"):
@@ -126,15 +123,18 @@ def column_names(data: Any) -> list[str]:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _open_files(connection: Any, pattern: str, columns: Sequence[str]) -> Any:
+def _open_files(
+    connection: Any, pattern: str, columns: Sequence[str], form: CsvFormat, spill: Path
+) -> Any:
     paths = _paths(pattern)
     if any(Path(path).is_dir() for path in paths):
         raise DataError(f"{pattern} is a folder; name its files, as in '{pattern}/*.parquet'")
     with silent_engine(f"{pattern} could not be opened; check that it is complete and readable"):
         if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
             source, positions = _parquet_source(paths, columns)
-        elif all(path.lower().endswith(_CSV_ENDINGS) for path in paths):
-            source, positions = _csv_source(paths, columns)
+        elif all(is_csv(path) for path in paths):
+            source, names = csv_source(paths, columns, form, spill)
+            positions = match_columns(names, columns)
         else:
             raise DataError(f"{pattern} is neither CSV nor Parquet by its ending (.csv, .parquet)")
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS SELECT * FROM {source}")
@@ -156,16 +156,15 @@ def _parquet_source(paths: Sequence[str], columns: Sequence[str]) -> tuple[str, 
     and fail or round by what they hold."""
     import pyarrow.parquet as pq
 
-    kinds = set()
-    for path in paths:
-        schema = pq.read_schema(path)
-        positions = match_columns(schema.names, columns)
-        kinds.add(tuple(_stored_type(schema.types[position]) for position in positions))
+    schemas = [pq.read_schema(path) for path in paths]
+    matched = [match_columns(schema.names, columns) for schema in schemas]
+    kinds = {
+        tuple(_stored_type(schema.types[position]) for position in positions)
+        for schema, positions in zip(schemas, matched, strict=True)
+    }
     if len(kinds) > 1:
         raise DataError("the Parquet files do not all have the same types of columns")
-    names = pq.read_schema(paths[0]).names
-    source = f"read_parquet({_sql_paths(paths)}, hive_partitioning = false)"
-    return source, match_columns(names, columns)
+    return f"read_parquet({sql_paths(paths)}, hive_partitioning = false)", matched[0]
 
 
 def _stored_type(kind: Any) -> Any:
@@ -173,63 +172,6 @@ def _stored_type(kind: Any) -> Any:
     import pyarrow as pa
 
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _csv_source(paths: Sequence[str], columns: Sequence[str]) -> tuple[str, list[int]]:
-    """Every field as text, by the header alone; a malformed line is a row that does not count."""
-    headers = {_read_header(path) for path in paths}
-    if len(headers) > 1:
-        raise DataError("the CSV files do not all have the same first line")
-    delimiter, names = _split_header(headers.pop(), columns)
-    types = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(names)))
-    source = (
-        f"read_csv({_sql_paths(paths)}, auto_detect = false, header = true, columns = {{{types}}},"
-        f" delim = {_sql_text(delimiter)}, quote = '\"', escape = '\"', nullstr = '',"
-        " ignore_errors = true, strict_mode = false, parallel = false, hive_partitioning = false)"
-    )
-    return source, match_columns(names, columns)
-
-
-def _read_header(path: str) -> str:
-    packed = path.lower().endswith(".gz")
-    try:
-        with (gzip.open if packed else open)(path, "rb") as file:
-            line = file.readline(_HEADER_LIMIT)
-            while packed and file.read(2**20):
-                pass  # to the checksum at the end: the engine takes damage for the end of the file
-    except (OSError, EOFError, zlib.error):
-        raise DataError(f"{path} could not be opened; check that it is complete") from None
-    try:
-        return line.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise DataError(f"the first line of {path} is not UTF-8 text") from None
-
-
-def _split_header(header: str, columns: Sequence[str]) -> tuple[str, list[str]]:
-    """The delimiter under which the header has most of the schema's columns."""
-
-    def score(delimiter: str) -> int:
-        present = {name.strip().casefold() for name in _fields(header, delimiter)}
-        return sum(name.casefold() in present for name in columns)
-
-    delimiter = max(_DELIMITERS, key=score)
-    return delimiter, _fields(header, delimiter)
-
-
-def _fields(header: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([header], delimiter=delimiter), [])
-    except csv.Error:  # a field that no name could be
-        return []
-
-
-def _sql_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _sql_paths(paths: Sequence[str]) -> str:
-    """The engine takes every path for a pattern."""
-    return "[" + ", ".join(_sql_text(glob.escape(path)) for path in paths) + "]"
 
 
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from hushtable.query.syntax import (
     without_parentheses,
     written,
 )
-from hushtable.schema import Attribute, Schema
+from hushtable.schema import Attribute, Dates, Schema
 
 CONDITION_HELP = (
     "a condition joins =, <>, <, <=, >, >=, BETWEEN, IN and IS NULL "
@@ -169,6 +169,8 @@ def _value(node: exp.Expression, attribute: Attribute) -> Value | None:
             text = str(node.this)
             value = Value(text) if node.is_string else Value.of_number(text)
             return value.negated() if negative else value
+        case exp.Cast(this=exp.Literal(is_string=True)) if isinstance(attribute.values, Dates):
+            return Value(str(node.this.this))  # DATE '2024-12-31'
         case exp.Column():
             text = quoted(node.name)
             raise QueryError(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 
 from hushtable.errors import QueryError
 from hushtable.query.box import CodeSet
-from hushtable.schema import Attribute, Edges, IntegerRange, Labels
+from hushtable.schema import Attribute, Dates, Edges, IntegerRange, Labels
+from hushtable.schema.dates import days_of
 
 MAX_SUGGESTED_FROM = 10_000
 """Looking for a close match among more labels than this would take too long."""
@@ -52,7 +54,7 @@ def equal_to(attribute: Attribute, value: Value) -> CodeSet:
             return _integer(attribute, attribute.values, value, value.number)
         case Edges():
             raise QueryError(_single_value(attribute, attribute.values, value.number))
-        case Labels():
+        case Labels() | Dates():
             return _named(attribute, value)
 
 
@@ -67,6 +69,8 @@ def compared(attribute: Attribute, sign: str, value: Value) -> CodeSet:
             below = _integers_below(sign, _number(attribute, sign, value)) - low
         case Edges():
             below = _bins_below(attribute, attribute.values, sign, _number(attribute, sign, value))
+        case Dates():
+            below = _steps_below(attribute, attribute.values, sign, value)
         case Labels():
             below = _ordered_label(attribute, value) + (sign in ("<=", ">"))
     below = min(max(below, 0), attribute.declared)
@@ -125,11 +129,38 @@ def _named(attribute: Attribute, value: Value) -> CodeSet:
         return CodeSet.of((node.start, node.stop))
     if isinstance(attribute.values, IntegerRange) and value.text.strip().lstrip("+-").isdecimal():
         return equal_to(attribute, Value.of_number(value.text.strip()))
+    if isinstance(attribute.values, Dates):
+        codes = compared(attribute, ">=", value).intersection(compared(attribute, "<=", value))
+        if codes:
+            return codes
+        ends = f"{attribute.label(0)} to {attribute.label(attribute.declared - 1)}"
+        raise QueryError(f"{attribute.name}: {value} lies outside {ends}")
     if isinstance(attribute.values, Edges):
         for code in range(attribute.declared):
             if attribute.values.label(code) == value.text:
                 return CodeSet.single(code)
     raise QueryError(_unknown_label(attribute, value))
+
+
+def _steps_below(attribute: Attribute, values: Dates, sign: str, value: Value) -> int:
+    """The step before which a threshold cuts: one day after its last day for <= and >."""
+    days = days_of(value.text)
+    if days is None:
+        raise QueryError(f"{attribute.name}: {value} is no date; write '2024', '2024-12' or a day")
+    after = sign in ("<=", ">")
+    below = values.number_of(days[after]) - values.low
+    if values.by == "day" or not 0 <= below < values.size:
+        return below + after
+    start, code = values.start_of(below), below
+    following = values.start_of(code + 1) if code + 1 < values.size else None
+    if not after and days[0] == start:
+        return code
+    if after and (following is None or days[1] + timedelta(days=1) == following):
+        return code + 1
+    raise QueryError(
+        f"{attribute.name} is by {values.by}: {value} lies inside {values.label(code)};"
+        f" compare with whole {values.by}s, as in '{values.label(code)}'"
+    )
 
 
 def _ordered_label(attribute: Attribute, value: Value) -> int:
@@ -165,7 +196,7 @@ def _unknown_label(attribute: Attribute, value: Value) -> str:
 def _names(attribute: Attribute) -> list[str]:
     """Every name = accepts, values first; none for plain integers, which are too many to list."""
     own: list[str] = []
-    if not isinstance(attribute.values, IntegerRange):
+    if not isinstance(attribute.values, IntegerRange | Dates):
         own = [str(attribute.label(code)) for code in range(attribute.declared)]
     nodes = attribute.hierarchy.nodes if attribute.hierarchy else ()
     return list(dict.fromkeys([*own, *(node.label for node in nodes)]))

@@ -9,11 +9,13 @@ from hushtable.schema.attribute import (
     nominal,
     ordinal,
 )
+from hushtable.schema.dates import Dates
 from hushtable.schema.hierarchy import Hierarchy, Node
 from hushtable.schema.schema import Schema, Unit
 
 __all__ = [
     "Attribute",
+    "Dates",
     "Edges",
     "Hierarchy",
     "IntegerRange",

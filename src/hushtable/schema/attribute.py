@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from hushtable.errors import SchemaError
+from hushtable.schema.dates import Dates
 from hushtable.schema.hierarchy import Hierarchy, check_label
 
 Kind = Literal["ordinal", "nominal"]
@@ -125,7 +126,7 @@ class Labels:
         return codes
 
 
-Values = IntegerRange | Edges | Labels
+Values = IntegerRange | Edges | Labels | Dates
 
 
 @dataclass(frozen=True)

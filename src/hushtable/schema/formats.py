@@ -24,6 +24,7 @@ from hushtable.schema.attribute import (
     nominal,
     ordinal,
 )
+from hushtable.schema.dates import Dates, parse_day
 from hushtable.schema.hierarchy import Hierarchy, check_label
 from hushtable.schema.schema import Schema, Unit
 
@@ -31,7 +32,18 @@ MAX_FILE = 256 * 2**20
 
 _SCHEMA_KEYS = ("name", "budget", "neighbours", "unit", "reviewed", "attribute")
 _UNIT_KEYS = ("column", "max_rows")
-_ORDINAL_KEYS = ("name", "kind", "outside", "range", "edges", "labels", "hierarchy", "tree")
+_ORDINAL_KEYS = (
+    "name",
+    "kind",
+    "outside",
+    "range",
+    "edges",
+    "labels",
+    "dates",
+    "by",
+    "hierarchy",
+    "tree",
+)
 _NOMINAL_KEYS = ("name", "kind", "outside", "hierarchy", "tree", "values")
 
 
@@ -156,8 +168,15 @@ def _attribute(content: dict[str, Any], folder: Path | None) -> Attribute:
 
 
 def _values(content: dict[str, Any]) -> Values:
-    key = _only_one(content, ("range", "edges", "labels"))
+    key = _only_one(content, ("range", "edges", "labels", "dates"))
     entries = _list(content, key)
+    if key == "dates":
+        if len(entries) != 2:
+            raise SchemaError("dates must be the first and the last day")
+        first, last = map(parse_day, entries)
+        return Dates(first, last, content.get("by", "day"))
+    if "by" in content:
+        raise SchemaError("by goes with dates")
     if key == "range":
         if len(entries) != 2:
             raise SchemaError("range must be two integers")
@@ -237,6 +256,8 @@ def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
             content["range"] = [low, high]
         case Edges(edges):
             content["edges"] = list(edges)
+        case Dates(first, last, by):
+            content |= {"dates": [first.isoformat(), last.isoformat()], "by": by}
         case Labels(labels) if attribute.kind == "ordinal":
             content["labels"] = list(labels)
     hierarchy = attribute.hierarchy

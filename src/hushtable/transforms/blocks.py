@@ -1,0 +1,174 @@
+"""Products of transforms over large arrays: slab by slab, on every core.
+
+The last axes, as many as a core's share of the cache holds, are transformed together in one slab
+before the next is touched; each earlier axis then takes one pass, in tiles of neighbouring columns.
+Transforms along different axes commute, so those that change the length come first: they move the
+slab to where the others go on in place.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.transforms.axis import AxisTransform, Floats, Integers
+
+# Values of a slab: the cores' slabs, in and out, fit the last cache together.
+_SLAB = 1 << 20
+# Columns of a tile: long enough for the memory, short enough for the nearest cache.
+_TILE = 1 << 10
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The transform of one axis, as a function of the middle axis of slabs."""
+
+    run: Callable[[Array, Array, int, int], None]
+    after: int
+    in_place: bool
+    idle: bool
+
+
+def forward(axes: Sequence[AxisTransform], counts: Integers) -> Integers:
+    """All coefficients; overwrites the counts where every axis is transformed in place."""
+    steps = [
+        _Step(axis.forward_lines, axis.coefficients, axis.in_place, axis.kind == "identity")
+        for axis in axes
+    ]
+    return _apply(steps, np.ascontiguousarray(counts), None)
+
+
+def inverse(
+    axes: Sequence[AxisTransform], values: Array, out: Floats | None, *, compiled: bool
+) -> Floats:
+    """Estimated counts, in `out` if it is given."""
+    steps = [
+        _Step(
+            axis.inverse_lines if compiled else _plain_inverse(axis),
+            axis.size,
+            axis.in_place,
+            axis.kind == "identity",
+        )
+        for axis in axes
+    ]
+    if out is None:
+        out = np.empty(tuple(axis.size for axis in axes))
+    result = _apply(steps, np.ascontiguousarray(values), out)
+    if result is not out:
+        np.copyto(out, result)
+    return out
+
+
+def _plain_inverse(axis: AxisTransform) -> Callable[[Array, Array, int, int], None]:
+    def run(source: Array, target: Array, first: int, last: int) -> None:
+        target[:, :, first:last] = axis.inverse(source[:, :, first:last], 1)
+
+    return run
+
+
+def _apply(steps: Sequence[_Step], source: Array, out: Array | None) -> Array:
+    """Transform the last axes slab by slab, then each earlier one tile by tile.
+
+    Without `out`, the source is overwritten wherever a transform works in place.
+    """
+    split = _split([max(n, s.after) for n, s in zip(source.shape, steps, strict=True)])
+    shape = (*source.shape[:split], *(step.after for step in steps[split:]))
+    dtype = source.dtype if out is None else out.dtype
+    if out is None and all(step.in_place for step in steps[split:]):
+        result = source
+    elif out is not None and out.shape == shape and out.flags.c_contiguous:
+        result = out
+    else:
+        result = np.empty(shape, dtype)
+    _run_slabs(steps[split:], source, result, split)
+    for axis in reversed(range(split)):
+        if not steps[axis].idle:
+            result = _run_tiles(steps[axis], result, axis)
+    return result
+
+
+def _split(lengths: Sequence[int]) -> int:
+    """The first of the last axes that make up a slab: at least the last one alone."""
+    split = len(lengths) - 1
+    while split > 0 and math.prod(lengths[split - 1 :]) <= _SLAB:
+        split -= 1
+    return split
+
+
+def _run_slabs(steps: Sequence[_Step], source: Array, target: Array, split: int) -> None:
+    lines = math.prod(source.shape[:split])
+    source = source.reshape(lines, *source.shape[split:])
+    target = target.reshape(lines, *target.shape[split:])
+    together = max(min(_SLAB // source[0].size, lines // (2 * _cores())), 1)
+    _run_all(
+        lambda first: _run_slab(
+            steps, source[first : first + together], target[first : first + together]
+        ),
+        range(0, lines, together),
+    )
+
+
+def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
+    """All steps on one slab: first those that move it, then those that stay in place."""
+    moving = [i for i, step in enumerate(steps) if not step.in_place]
+    block = source
+    for i in moving:
+        shape = (*block.shape[: i + 1], steps[i].after, *block.shape[i + 2 :])
+        goal = target if i == moving[-1] else np.empty(shape, target.dtype)
+        steps[i].run(_lines(block, i + 1), _lines(goal, i + 1), 0, math.prod(shape[i + 2 :]))
+        block = goal
+    if block is source and (
+        source.dtype != target.dtype or not np.may_share_memory(source, target)
+    ):
+        np.copyto(target, source)  # through a copy, where integers become floats in one memory
+    for i, step in enumerate(steps):
+        if step.in_place and not step.idle:
+            view = _lines(target, i + 1)
+            step.run(view, view, 0, view.shape[2])
+
+
+def _run_tiles(step: _Step, source: Array, axis: int) -> Array:
+    """One step on an early axis, in tiles of columns."""
+    target = source
+    if not step.in_place:
+        shape = (*source.shape[:axis], step.after, *source.shape[axis + 1 :])
+        target = np.empty(shape, source.dtype)
+    lines, goals = _lines(source, axis), _lines(target, axis)
+    columns, width = lines.shape[2], max(_TILE, _SLAB // 8 // lines.shape[1])
+    tiles = [(line, c) for line in range(len(lines)) for c in range(0, columns, width)]
+
+    def run(tile: tuple[int, int]) -> None:
+        line, first = tile
+        whole = slice(line, line + 1)
+        step.run(lines[whole], goals[whole], first, min(first + width, columns))
+
+    _run_all(run, tiles)
+    return target
+
+
+def _lines(array: Array, axis: int) -> Array:
+    """A view with the axis in the middle of three."""
+    return array.reshape(math.prod(array.shape[:axis]), array.shape[axis], -1)
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _run_all(run: Callable[[Any], None], tasks: Sequence[Any]) -> None:
+    """Run on every core; the pool lives no longer than the call: threads do not survive a fork."""
+    if len(tasks) == 1:
+        run(tasks[0])
+        return
+    with ThreadPoolExecutor(_cores()) as pool:
+        for _ in pool.map(run, tasks):
+            pass
