@@ -146,7 +146,8 @@ def test_another_tool_s_schema_is_imported_as_a_draft(hush: Hush, tmp_path: Path
 
 def test_csv_files_of_other_makes_are_published(hush: Hush, tmp_path: Path) -> None:
     (tmp_path / "d.toml").write_text(
-        'name = "d"\nbudget = "9"\n[[attribute]]\nname = "größe"\nkind = "ordinal"\nrange = [0, 9]\n'
+        'name = "d"\nbudget = "9"\n'
+        '[[attribute]]\nname = "größe"\nkind = "ordinal"\nrange = [0, 9]\n'
     )
     (tmp_path / "t.csv").write_bytes("größe:x\n".encode("latin-1") + b"7:a\n" * 500)
     common = ["publish", tmp_path / "t.csv", "-s", tmp_path / "d.toml", "-e", "3"]
