@@ -50,6 +50,7 @@ def every_kind(*ways: str) -> Schema:
 
 
 FULL = every_kind("clip", "drop", "other")
+CLIPPED = every_kind("clip")
 BRIEF = every_kind("other")
 
 TEXTS: list[str | None] = [
@@ -169,7 +170,7 @@ def differences(values: list[Any], got: Any, wanted: Any, schema: Schema) -> lis
 
 @pytest.mark.parametrize("kind", TYPED)
 def test_the_engine_agrees_with_the_documented_meaning(kind: str) -> None:
-    schema = FULL if kind in ("text", "int64", "float64") else BRIEF
+    schema = {"text": FULL, "int64": CLIPPED, "float64": CLIPPED}.get(kind, BRIEF)
     values = TYPED[kind].to_pylist()
     wanted = expected(values, schema)
     assert differences(values, coded(TYPED[kind], schema), wanted, schema) == []
@@ -260,7 +261,7 @@ def test_odd_values_in_pandas_do_count_where_they_have_a_code() -> None:
 
 def test_a_late_odd_value_in_a_csv_file_moves_one_cell_by_one_at_most(tmp_path: Path) -> None:
     """Far behind anything that a reader could have looked at to guess a type."""
-    rows = [(str(i % 4), str(i % 3), str(i % 4)) for i in range(30_000)]
+    rows = [(str(i % 4), str(i % 3), str(i % 4)) for i in range(20_000)]
     plain = "n;e;l\n" + "".join(";".join(row) + "\n" for row in rows)
     path = tmp_path / "plain.csv"
     path.write_text(plain)

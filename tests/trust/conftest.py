@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attack import Size, Tally
 
 TESTS = Path(__file__).parent.parent
 
@@ -20,9 +21,6 @@ TESTS = Path(__file__).parent.parent
 for part in ("privacy", "release"):
     sys.path.append(str(TESTS / part))
 sys.path.append(str(TESTS))
-
-Size = Callable[[int, int], int]
-Tally = Callable[[str, int], None]
 
 
 @pytest.fixture(scope="session")

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hushtable.curator import partition as partitions
 from hushtable.curator import scores
+from hushtable.curator.dense import add_noise
 from hushtable.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.curator.measurement import Measurement, Selection
 from hushtable.curator.partition import Partition, Whole
 from hushtable.curator.scores import Score
 from hushtable.errors import BudgetError, OptionError
 from hushtable.privacy.account import Account
-from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Exposure, parse_epsilon
+from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Exposure, check_scale, parse_epsilon
 from hushtable.transforms import TRUSTED as TRUSTED_TRANSFORMS
 from hushtable.transforms import Product
 
@@ -118,16 +119,20 @@ class Curator:
         return self.noisy_counts(Whole(self.shape), epsilon=epsilon)
 
     def noisy_coefficients(self, transform: Product, *, epsilon: EpsilonLike) -> Measurement:
-        """Every coefficient of a product of transforms of the dense matrix of counts."""
+        """Every coefficient of a product of transforms of the dense matrix of counts.
+
+        The measurement's scale is that of a coefficient whose factor is one.
+        """
         if type(transform) is not Product or any(
             type(axis) not in TRUSTED_TRANSFORMS for axis in transform.axes
         ):
             raise OptionError("the curator only knows the transforms of hushtable.transforms")
         self._check_shape(transform.shape)
         amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
+        check_scale(scale * max(factor for _, factor in transform.blocks()))
         self._account.charge(amount)
         values = transform.forward(dense_counts(self.__held.data))
-        self._tally.add(self._noise.add_laplace(values, scale))
+        self._tally.add(add_noise(values, transform, scale, self._noise))
         return Measurement(values, scale, amount, {"transform": transform.to_dict()})
 
     def select(self, score: Score, *, epsilon: EpsilonLike) -> Selection:

@@ -101,6 +101,13 @@ def parse_stored_epsilon(text: str) -> Fraction:
     return parse_epsilon(text)
 
 
+def check_scale(scale: Fraction) -> Fraction:
+    """The scale, unless noise of it would not fit."""
+    if scale > LARGEST_SCALE:
+        raise OptionError("epsilon is so small that noise would not fit 64-bit integers")
+    return scale
+
+
 @dataclass(frozen=True)
 class Exposure:
     """How much of the table one privacy unit can change: the relation and the rows a person has."""
@@ -127,10 +134,7 @@ class Exposure:
 
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """The noise scale that makes one person's change cost ε."""
-        scale = self.sensitivity(entering=entering, moving=moving) / epsilon
-        if scale > LARGEST_SCALE:
-            raise OptionError("epsilon is so small that noise would not fit 64-bit integers")
-        return scale
+        return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
 
 
 @dataclass(frozen=True)

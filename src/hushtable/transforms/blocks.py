@@ -120,15 +120,13 @@ def _run_slabs(steps: Sequence[_Step], source: Array, target: Array, split: int)
 def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
     """All steps on one slab: first those that move it, then those that stay in place."""
     moving = [i for i, step in enumerate(steps) if not step.in_place]
-    block = source
+    block = source.astype(target.dtype, copy=False) if moving else source
     for i in moving:
         shape = (*block.shape[: i + 1], steps[i].after, *block.shape[i + 2 :])
         goal = target if i == moving[-1] else np.empty(shape, target.dtype)
         steps[i].run(_lines(block, i + 1), _lines(goal, i + 1), 0, math.prod(shape[i + 2 :]))
         block = goal
-    if block is source and (
-        source.dtype != target.dtype or not np.may_share_memory(source, target)
-    ):
+    if not moving and (source.dtype != target.dtype or not np.may_share_memory(source, target)):
         np.copyto(target, source)  # through a copy, where integers become floats in one memory
     for i, step in enumerate(steps):
         if step.in_place and not step.idle:

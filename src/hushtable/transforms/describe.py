@@ -18,12 +18,7 @@ _KEYS: dict[str, tuple[set[str], ...]] = {
     "identity": ({"size"},),
     "haar": ({"size"},),
     "nominal": ({"size", "groups"},),
-    "tree": (
-        {"size", "root", "groups"},
-        {"size", "root", "radices"},
-        {"size", "root", "groups", "shares"},
-        {"size", "root", "radices", "shares"},
-    ),
+    "tree": ({"size", "root", "shares", "groups"}, {"size", "root", "shares", "radices"}),
 }
 _SHARE_DIGITS = 400
 
@@ -61,7 +56,7 @@ def _built(kind: str, rest: dict[str, Any]) -> AxisTransform:
         _groups(rest["groups"]) if "groups" in rest else None,
         tuple(_listed(rest["radices"])) if "radices" in rest else None,
         root=rest["root"],
-        shares=tuple(map(_share, _listed(rest["shares"]))) if "shares" in rest else None,
+        shares=None if rest["shares"] is None else tuple(map(_share, _listed(rest["shares"]))),
     )
 
 

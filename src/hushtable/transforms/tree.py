@@ -226,14 +226,11 @@ class Tree:
         return self.reading.gains(starts, stops)
 
     def to_dict(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"kind": self.kind, "size": self.size, "root": self.root}
+        shares = None if self.shares is None else [str(share) for share in self.shares]
+        described = {"kind": self.kind, "size": self.size, "root": self.root, "shares": shares}
         if self.groups is not None:
-            described["groups"] = [list(group) for group in self.groups]
-        else:
-            described["radices"] = list(self.radices or ())
-        if self.shares is not None:
-            described["shares"] = [str(share) for share in self.shares]
-        return described
+            return {**described, "groups": [list(group) for group in self.groups]}
+        return {**described, "radices": list(self.radices or ())}
 
 
 def _check_shares(shares: tuple[Fraction, ...], levels: int) -> None:
