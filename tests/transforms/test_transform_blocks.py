@@ -13,6 +13,7 @@ import transform_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hushtable.errors import OptionError
 from hushtable.transforms import (
     AxisTransform,
     Haar,
@@ -55,6 +56,10 @@ def test_blocks_are_the_matrices(axes: list[AxisTransform], seed: int) -> None:
     found = blocks.forward(product.axes, counts.copy())
     np.testing.assert_array_equal(found, explicit(product.axes, counts))
     assert found.flags.c_contiguous
+    room = np.full(product.coefficient_shape, 7)
+    room[tuple(map(slice, product.shape))] = counts
+    blocks.forward_within(product.axes, room)
+    np.testing.assert_array_equal(room, found)
     for compiled in (True, False):
         estimates = blocks.inverse(product.axes, found, None, compiled=compiled)
         np.testing.assert_allclose(estimates, counts, rtol=1e-9, atol=1e-5)
@@ -129,6 +134,19 @@ def test_large_arrays_take_the_compiled_path_to_the_same_result(
         monkeypatch.setattr("hushtable.transforms.product._LARGE", 1)
         monkeypatch.setattr("hushtable.transforms.product._LARGE_INVERSE", limit)
         np.testing.assert_allclose(product.inverse(large), plain, rtol=1e-9, atol=1e-4)
+
+
+@pytest.mark.parametrize("columns", [3, 30_000])
+def test_counts_grow_within_the_room_they_are_given(columns: int) -> None:
+    product = Product((RAGGED, Identity(columns)))
+    counts = random_counts(product.shape)
+    room = np.zeros(product.coefficient_shape, np.int64)
+    room[:9] = counts
+    product.forward_within(room)
+    np.testing.assert_array_equal(room, product.forward(counts))
+    for wrong in (room[:9], room[:, ::2], np.asfortranarray(room)):
+        with pytest.raises(OptionError, match="shape"):
+            product.forward_within(wrong)
 
 
 def test_haar_and_identity_work_in_place() -> None:

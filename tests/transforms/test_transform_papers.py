@@ -147,11 +147,11 @@ def test_lemma_5_is_near_for_wide_nodes_and_says_nothing_of_other_ranges() -> No
 
 
 SMALL_AXES = [
-    (Haar(5), haar_bound(5), 1),
-    (Haar(4), haar_bound(4), 1),
-    (HIERARCHY_3, 4, 1),
-    (Nominal(4, ((0, 4), (0, 2))), 4, 1),
-    (Identity(3), 3, 1),
+    (Haar(5), haar_bound(5)),
+    (Haar(4), haar_bound(4)),
+    (HIERARCHY_3, 4),
+    (Nominal(4, ((0, 4), (0, 2))), 4),
+    (Identity(3), 3),
 ]
 
 
@@ -163,14 +163,14 @@ def test_theorem_3_and_corollary_1(dimensions: int) -> None:
     largest one per axis makes the largest box; boxes themselves are checked with the estimates.
     """
     largest = {}
-    for axis, limit, _ in SMALL_AXES:
+    for axis, limit in SMALL_AXES:
         asked = nodes_of(axis) if isinstance(axis, Nominal) else cases.intervals(axis.size)
         largest[axis] = noise(axis, asked).max()
         assert largest[axis] <= limit * (1 + 1e-12)
     for chosen in itertools.combinations_with_replacement(SMALL_AXES, dimensions):
-        product = Product(tuple(axis for axis, _, _ in chosen))
+        product = Product(tuple(axis for axis, _ in chosen))
         full = [axis.gains([0], [axis.size]) for axis in product.axes]
-        bound = math.prod(limit for _, limit, _ in chosen)
+        bound = math.prod(limit for _, limit in chosen)
         assert product.variances(full, lambda factor: float(factor) ** 2)[0] <= bound
         assert math.prod(largest[axis] for axis in product.axes) <= bound * (1 + 1e-12)
 

@@ -60,7 +60,8 @@ def some_products() -> list[tuple[AxisTransform, ...]]:
     triples = itertools.combinations_with_replacement(
         [Identity(2), Haar(2), Haar(3), flat, Tree.uniform(3, 3)], 3
     )
-    return [*pairs, *triples, (Haar(1), Haar(2)), (Identity(1), Haar(4)), (Identity(1),)]
+    four = (Haar(2), flat, Haar(3), Identity(2)), (flat, Haar(2), Tree.uniform(2, 2), Haar(3))
+    return [*pairs, *triples, *four, (Haar(1), Haar(2)), (Identity(1), Haar(4)), (Identity(1),)]
 
 
 @pytest.mark.parametrize("axes", some_products(), ids=repr)

@@ -99,7 +99,7 @@ def test_every_scale_goes_through_the_curator(exponent: int, tally: Tally) -> No
     expected = np.exp(-rate) / -np.expm1(-2 * rate) * 2  # E|X| = 2α/(1−α²)
     assert abs(np.abs(noise).mean() / expected - 1) < 0.1
     assert abs(noise.mean()) < 6 * expected * 2 / np.sqrt(draws)
-    # The last digit of wide noise is even: multiples of a power of two would not be.
+    # The low bits of wide noise are evenly spread; those of multiples of two would not be.
     if exponent >= 4:
         assert abs(np.bincount(noise & 15, minlength=16) / draws - 1 / 16).max() < 0.02
 

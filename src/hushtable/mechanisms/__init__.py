@@ -2,9 +2,13 @@
 
 from hushtable.errors import OptionError
 from hushtable.mechanisms.basic import Basic
+from hushtable.mechanisms.hierarchical import Hierarchical
 from hushtable.mechanisms.mechanism import Mechanism
+from hushtable.mechanisms.privelet import Privelet, PriveletPlus
 
-MECHANISMS: dict[str, Mechanism] = {mechanism.name: mechanism for mechanism in (Basic(),)}
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism for mechanism in (Basic(), Privelet(), PriveletPlus(), Hierarchical())
+}
 
 AUTO = "auto"
 

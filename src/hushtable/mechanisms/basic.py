@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Literal
 
 from hushtable.curator import Curator
-from hushtable.mechanisms.mechanism import Settings, check_dense, check_settings
+from hushtable.mechanisms.mechanism import Settings, check_memory, check_settings
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 from hushtable.transforms import Identity, Product
@@ -35,7 +35,7 @@ class Basic:
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
         check_settings(self.name, settings, ())
-        check_dense(self.name, schema)
+        check_memory(self.name, len(schema.shape), schema.cells)
         cells = _cells(schema)
         schema.exposure.scale(epsilon, entering=cells.entering, moving=cells.moving)
 

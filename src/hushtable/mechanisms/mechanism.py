@@ -43,14 +43,19 @@ def check_settings(name: str, settings: Settings, known: tuple[str, ...]) -> Non
             raise OptionError(f"{name} has no setting {key!r}; {listed}")
 
 
-def check_dense(name: str, schema: Schema) -> None:
-    """Refuse a domain whose dense matrix of 64-bit counts would not fit the memory."""
-    if len(schema.shape) > MAX_AXES:
+def named_attributes(schema: Schema, names: str) -> set[int]:
+    """The axes of a list of attributes such as `age,sex`; an empty list has none."""
+    return {schema.index(name.strip()) for name in names.split(",") if name.strip()}
+
+
+def check_memory(name: str, axes: int, cells: int) -> None:
+    """Refuse a dense matrix of 64-bit integers that would not fit the memory."""
+    if axes > MAX_AXES:
         raise OptionError(f"{name} takes at most {MAX_AXES} attributes")
-    needed, available = 8 * schema.cells, _available_memory()
+    needed, available = 8 * cells, _available_memory()
     if needed > available * 3 // 4:
         raise OptionError(
-            f"{name} lays out all {schema.cells:,} cells and needs {needed / 2**30:,.1f} GiB of"
+            f"{name} lays out all {cells:,} cells and needs {needed / 2**30:,.1f} GiB of"
             f" memory; {available / 2**30:,.1f} GiB are free: use coarser bins or fewer attributes"
         )
 

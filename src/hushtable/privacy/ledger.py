@@ -286,7 +286,8 @@ def _history(db: sqlite3.Connection) -> History:
         raise LedgerError("it is a database, but not a ledger")
     if version != _FORMAT:
         raise LedgerError("it was written by a newer hushtable: upgrade to use it")
-    return History.replay(db.execute("SELECT sequence, body, hash FROM event ORDER BY sequence"))
+    rows = db.execute("SELECT sequence, body, hash FROM event ORDER BY sequence")
+    return History.replay(rows.fetchall())  # read to the end, so that the connection can close
 
 
 def _check_newest(history: History, ledger: str, seen: Mark | None) -> None:

@@ -70,6 +70,14 @@ class NoisyCells:
         laws = tuple(DiscreteLaplaceSum(self.scale, int(count)) for count in distinct)
         return Estimates(values.reshape(-1), laws, law_of_row)
 
+    def cells(self) -> NDArray[Any]:
+        """The noisy count of every cell."""
+        return self.read()
+
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The noise variance of each of many cells: all have the same."""
+        return np.full(len(codes[0]), DiscreteLaplaceSum(self.scale, 1).variance)
+
     def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
         """The sums over a region by group, in the order of `groups`."""
         sums = np.zeros([len(ranges) for _, ranges in groups], np.int64)

@@ -192,10 +192,13 @@ def _log_binomials(trials: int, last: int) -> Floats:
 
 
 def _normal_limit(variance: float, kurtosis: float, miss: float) -> float:
-    """The normal limit on the integers, with the Cornish–Fisher term of the excess kurtosis."""
+    """The normal limit on the integers: |S| ≤ t there is |S| < t + ½ for the continuous limit."""
+    return float(max(0, math.ceil(normal_half_width(variance, kurtosis, miss) - 0.5)))
+
+
+def normal_half_width(variance: float, kurtosis: float, miss: float) -> float:
+    """The normal limit, with the Cornish–Fisher term of the excess kurtosis."""
     from statistics import NormalDist  # only here: it brings in `random` and `decimal`
 
     z = -NormalDist().inv_cdf(miss / 2)
-    spread = z + kurtosis * (z**3 - 3 * z) / 24
-    # |S| ≤ t on the integers is |S| < t + ½ for the continuous limit.
-    return float(max(0, math.ceil(math.sqrt(variance) * spread - 0.5)))
+    return math.sqrt(variance) * (z + kurtosis * (z**3 - 3 * z) / 24)

@@ -60,18 +60,18 @@ def _cell_batches(release: Release) -> Iterator[pa.RecordBatch]:
     """The cells in the order of their codes, a piece at a time."""
     schema = release.schema
     flat = release.cells().reshape(-1)
-    stderr = release.cell_stderr
     decoders = {attribute.name: decoder(attribute) for attribute in schema.attributes}
     count_name, stderr_name = _unused(("count", "stderr"), decoders)
     for start in range(0, schema.cells, _BATCH):
-        counts = flat[start : start + _BATCH].astype(np.int64)
+        counts = flat[start : start + _BATCH]
+        counts = counts if counts.dtype.kind == "f" else counts.astype(np.int64)
         codes = np.unravel_index(np.arange(start, start + len(counts)), schema.shape)
         columns = {
             name: decode(along)
             for (name, decode), along in zip(decoders.items(), codes, strict=True)
         }
         columns[count_name] = pa.array(counts)
-        columns[stderr_name] = pa.array(np.full(len(counts), stderr))
+        columns[stderr_name] = pa.array(release.cell_stderrs(codes))
         yield pa.RecordBatch.from_pydict(columns)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,11 +15,13 @@ from hushtable.errors import QueryError, ReleaseError
 from hushtable.query.answer import Answer, ResultTable
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, cells_by_group
+from hushtable.query.coefficients import NoisyCoefficients
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw
 from hushtable.release.manifest import Manifest, noise_scale, read_manifest
 from hushtable.release.store import StoredArray
 from hushtable.schema import Attribute, IntegerRange, Schema
+from hushtable.transforms import product_from_dict
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,6 +44,12 @@ class Reader(Protocol):
 
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The counts of a region cut by groups of codes along some axes."""
+
+    def cells(self) -> NDArray[Any]:
+        """The count of every cell."""
+
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The noise variance of each of many cells."""
 
 
 def open(path: str | Path) -> Release:
@@ -166,13 +174,17 @@ class Release:
 
     def cells(self) -> NDArray[Any]:
         """The noisy count of every cell, as an array of the schema's shape; may be negative."""
-        return self.arrays["cells"].read()
+        return self._reader.cells()
 
     @property
     def cell_stderr(self) -> float:
-        """The standard error of a single cell."""
+        """The standard error of a single cell: of the first, where they differ."""
         cell = Box(tuple(CodeSet.single(0) for _ in self.schema.shape))
         return math.sqrt(self._reader.law((cell,)).variance)
+
+    def cell_stderrs(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The standard error of each of many cells, given by their codes along each axis."""
+        return np.sqrt(self._reader.cell_variances(codes))
 
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pyarrow.Table:
         """Draw rows that look like the table; by default as many as the noisy total.
@@ -237,4 +249,25 @@ def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     return {"cells": cells}, NoisyCells(cells.read, scale)
 
 
-_READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {"cells": _open_cells}
+def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    if set(manifest.arrays) != {"coefficients"}:
+        raise ReleaseError(f"{folder}: the manifest must list one array, 'coefficients'")
+    scale = noise_scale(manifest.noise)
+    if scale is None:
+        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
+    try:
+        transform = product_from_dict(manifest.content["parameters"].get("transform"))
+    except ReleaseError as problem:
+        raise ReleaseError(f"{folder}: {problem}") from None
+    if transform.shape != manifest.schema.shape:
+        raise ReleaseError(f"{folder}: the transform does not have the shape of the schema")
+    entry = manifest.arrays["coefficients"]
+    stored = StoredArray(folder, "coefficients", entry, transform.coefficient_shape)
+    note = "weighted sum of noisy coefficients"
+    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
+
+
+_READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {
+    "cells": _open_cells,
+    "coefficients": _open_coefficients,
+}

@@ -25,7 +25,7 @@ def synthesize(
     """Draw rows cell by cell, in random order."""
     flat = cells.reshape(-1)
     total = max(float(flat.sum(dtype=np.float64)), 0.0)  # exact below 2⁵³, and never wraps
-    rows = _checked_rows(total if rows is None else rows)
+    rows = _checked_rows(float(round(total)) if rows is None else rows)
     random = np.random.default_rng(_checked_seed(seed))
     picks = _draw(nearest_counts(flat, max(total, 1.0)), rows, random)
     random.shuffle(picks)
@@ -74,7 +74,7 @@ def nearest_counts(cells: NDArray[Any], total: float) -> NDArray[np.float64]:
 def _tally(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The distinct values in increasing order, and how often each occurs."""
     low, high = int(cells.min()), int(cells.max())
-    if high - low > _NARROW:
+    if cells.dtype.kind == "f" or high - low > _NARROW:
         # In floats, for the differences of 64-bit integers may not fit 64 bits.
         return np.unique(cells.astype(np.float64), return_counts=True)
     counts = np.zeros(high - low + 1, np.int64)

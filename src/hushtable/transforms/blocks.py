@@ -33,6 +33,7 @@ class _Step:
     """The transform of one axis, as a function of the middle axis of slabs."""
 
     run: Callable[[Array, Array, int, int], None]
+    before: int
     after: int
     in_place: bool
     idle: bool
@@ -40,11 +41,40 @@ class _Step:
 
 def forward(axes: Sequence[AxisTransform], counts: Integers) -> Integers:
     """All coefficients; overwrites the counts where every axis is transformed in place."""
-    steps = [
-        _Step(axis.forward_lines, axis.coefficients, axis.in_place, axis.kind == "identity")
+    source = np.ascontiguousarray(counts)
+    return _apply(_forward_steps(axes), source, source)
+
+
+def forward_within(axes: Sequence[AxisTransform], room: Integers) -> None:
+    """All coefficients, in the same memory, in whose first corner the counts stand."""
+    steps = _forward_steps(axes)
+    split = _split(room.shape)
+    lines = room.reshape(-1, *room.shape[split:])
+    corner = (slice(None), *(slice(step.before) for step in steps[split:]))
+
+    grows = not all(step.in_place for step in steps[split:])
+
+    def run(part: slice) -> None:
+        counts = lines[part][corner].copy() if grows else lines[part]
+        _run_slab(steps[split:], counts, lines[part])
+
+    _run_all(run, _parts(len(lines), lines[0].size))
+    for axis in reversed(range(split)):
+        if not steps[axis].idle:
+            _run_tiles(steps[axis], room, room, axis)
+
+
+def _forward_steps(axes: Sequence[AxisTransform]) -> list[_Step]:
+    return [
+        _Step(
+            axis.forward_lines,
+            axis.size,
+            axis.coefficients,
+            axis.in_place,
+            axis.kind == "identity",
+        )
         for axis in axes
     ]
-    return _apply(steps, np.ascontiguousarray(counts), None)
 
 
 def inverse(
@@ -54,17 +84,17 @@ def inverse(
     steps = [
         _Step(
             axis.inverse_lines if compiled else _plain_inverse(axis),
+            axis.coefficients,
             axis.size,
             axis.in_place,
             axis.kind == "identity",
         )
         for axis in axes
     ]
-    if out is None:
-        out = np.empty(tuple(axis.size for axis in axes))
     result = _apply(steps, np.ascontiguousarray(values), out)
-    if result is not out:
-        np.copyto(out, result)
+    if out is None or result is out:
+        return result
+    np.copyto(out, result)
     return out
 
 
@@ -78,21 +108,23 @@ def _plain_inverse(axis: AxisTransform) -> Callable[[Array, Array, int, int], No
 def _apply(steps: Sequence[_Step], source: Array, out: Array | None) -> Array:
     """Transform the last axes slab by slab, then each earlier one tile by tile.
 
-    Without `out`, the source is overwritten wherever a transform works in place.
+    The result is in `out` where the shape allows it; `out` may be the source, which is then lost.
     """
-    split = _split([max(n, s.after) for n, s in zip(source.shape, steps, strict=True)])
+    split = _split([max(step.before, step.after) for step in steps])
     shape = (*source.shape[:split], *(step.after for step in steps[split:]))
-    dtype = source.dtype if out is None else out.dtype
-    if out is None and all(step.in_place for step in steps[split:]):
-        result = source
-    elif out is not None and out.shape == shape and out.flags.c_contiguous:
+    stays = all(step.in_place for step in steps[split:])
+    if out is not None and out.shape == shape and (stays or out is not source):
         result = out
     else:
-        result = np.empty(shape, dtype)
+        result = np.empty(shape, np.float64 if out is None else out.dtype)
     _run_slabs(steps[split:], source, result, split)
     for axis in reversed(range(split)):
-        if not steps[axis].idle:
-            result = _run_tiles(steps[axis], result, axis)
+        step, before = steps[axis], result
+        if not step.in_place:
+            shape = (*before.shape[:axis], step.after, *before.shape[axis + 1 :])
+            result = np.empty(shape, before.dtype)
+        if not step.idle:
+            _run_tiles(step, before, result, axis)
     return result
 
 
@@ -108,13 +140,15 @@ def _run_slabs(steps: Sequence[_Step], source: Array, target: Array, split: int)
     lines = math.prod(source.shape[:split])
     source = source.reshape(lines, *source.shape[split:])
     target = target.reshape(lines, *target.shape[split:])
-    together = max(min(_SLAB // source[0].size, lines // (2 * _cores())), 1)
     _run_all(
-        lambda first: _run_slab(
-            steps, source[first : first + together], target[first : first + together]
-        ),
-        range(0, lines, together),
+        lambda part: _run_slab(steps, source[part], target[part]), _parts(lines, source[0].size)
     )
+
+
+def _parts(lines: int, size: int) -> list[slice]:
+    """Runs of lines that make up a slab each, and enough of them for every core."""
+    together = max(min(_SLAB // size, lines // (2 * _cores())), 1)
+    return [slice(first, min(first + together, lines)) for first in range(0, lines, together)]
 
 
 def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
@@ -134,23 +168,23 @@ def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
             step.run(view, view, 0, view.shape[2])
 
 
-def _run_tiles(step: _Step, source: Array, axis: int) -> Array:
-    """One step on an early axis, in tiles of columns."""
-    target = source
-    if not step.in_place:
-        shape = (*source.shape[:axis], step.after, *source.shape[axis + 1 :])
-        target = np.empty(shape, source.dtype)
+def _run_tiles(step: _Step, source: Array, target: Array, axis: int) -> None:
+    """One step on an early axis, in tiles of columns; a source that has room is its own target."""
     lines, goals = _lines(source, axis), _lines(target, axis)
     columns, width = lines.shape[2], max(_TILE, _SLAB // 8 // lines.shape[1])
-    tiles = [(line, c) for line in range(len(lines)) for c in range(0, columns, width)]
 
     def run(tile: tuple[int, int]) -> None:
-        line, first = tile
-        whole = slice(line, line + 1)
-        step.run(lines[whole], goals[whole], first, min(first + width, columns))
+        line, first = slice(tile[0], tile[0] + 1), tile[1]
+        last = min(first + width, columns)
+        if step.in_place or source is not target:
+            step.run(lines[line], goals[line], first, last)
+        else:
+            block = np.ascontiguousarray(lines[line, : step.before, first:last])
+            goal = np.empty((1, step.after, last - first), target.dtype)
+            step.run(block, goal, 0, last - first)
+            goals[line, :, first:last] = goal
 
-    _run_all(run, tiles)
-    return target
+    _run_all(run, [(line, c) for line in range(len(lines)) for c in range(0, columns, width)])
 
 
 def _lines(array: Array, axis: int) -> Array:

@@ -48,6 +48,11 @@ class Product:
         return tuple(axis.coefficients for axis in self.axes)
 
     @property
+    def cells(self) -> int:
+        """How many coefficients there are in all."""
+        return math.prod(self.coefficient_shape)
+
+    @property
     def entering(self) -> int:
         """What one row changes by appearing: over several axes the changes multiply."""
         return math.prod(axis.levels for axis in self.axes)
@@ -83,6 +88,21 @@ class Product:
         for i, axis in enumerate(self.axes):
             counts = axis.forward(counts, i)
         return counts
+
+    def forward_within(self, room: Integers) -> None:
+        """All coefficients, in an array of their shape in whose first corner the counts stand.
+
+        Where axes grow, this spares the memory of a second array.
+        """
+        if room.shape != self.coefficient_shape or not room.flags.carray:
+            raise OptionError(f"this needs a C-contiguous array of shape {self.coefficient_shape}")
+        if room.size >= _LARGE:
+            from hushtable.transforms import blocks
+
+            blocks.forward_within(self.axes, room)
+        else:
+            corner = tuple(slice(size) for size in self.shape)
+            room[...] = self.forward(room[corner].copy())
 
     # From here on: the analyst's half.
 

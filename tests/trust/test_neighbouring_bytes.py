@@ -1,0 +1,140 @@
+"""A neighbouring table changes no byte that has no noise: names, sizes, manifest, ledger, output.
+
+With the same noise and the same ids, two releases of neighbouring tables may differ only in the
+noisy numbers and in what is computed from them: their checksums and their integer type.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attack import Tally
+
+import hushtable
+from hushtable import publishing
+from hushtable.cli.main import run
+from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.privacy import ledger
+
+SCHEMA = """name = "people"
+budget = "3"
+neighbours = "{neighbours}"
+[[attribute]]
+name = "age"
+kind = "ordinal"
+range = [0, 4]
+[[attribute]]
+name = "job"
+kind = "nominal"
+values = ["clerk", "boss"]
+outside = "other"
+"""
+PEOPLE = ["1,clerk", "2,boss", "4,clerk", "4,nobody"] * 3
+NEIGHBOURS = {
+    "a row more": [*PEOPLE, "1,boss"],
+    "a row less": PEOPLE[1:],
+    "an odd row": [*PEOPLE, '"9e999,\0'],
+    "a dropped row": [*PEOPLE, "old,clerk"],
+    "a null": [*PEOPLE, "1,"],
+    "a row moved": ["0,boss", *PEOPLE[1:]],
+    "nothing but odd rows": ["x,y"] * 12,
+    "nothing at all": [],
+    "a thousand rows": PEOPLE * 100,
+}
+
+
+@pytest.fixture
+def fixed_ids(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Ids and times that are the same in every run that begins with a call of this."""
+
+    class Now(publishing.datetime):  # type: ignore[name-defined, misc]
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return publishing.datetime.fromtimestamp(0, publishing.UTC)
+
+    monkeypatch.setattr(publishing, "datetime", Now)
+    monkeypatch.setattr(ledger, "datetime", Now)
+
+    def begin() -> None:
+        numbers = itertools.count(1)
+        monkeypatch.setattr(
+            ledger.secrets, "token_hex", lambda size: f"{next(numbers):0{2 * size}x}"
+        )
+
+    return begin
+
+
+def publish(
+    folder: Path, rows: list[str], neighbours: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> dict[str, Any]:
+    """All that a run of `hush publish` leaves and says, apart from where it was."""
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HUSHTABLE_STATE", str(folder / "state"))
+    # The ledger and its notes name absolute paths: give every run the same one.
+    monkeypatch.setattr(ledger.os.path, "abspath", lambda path: f"/somewhere/{path}")
+    noise = publishing._noise(SeededEntropy(7))
+    monkeypatch.setattr(publishing, "_noise", lambda _: noise)
+    Path("people.toml").write_text(SCHEMA.format(neighbours=neighbours))
+    Path("people.csv").write_text("age,job\n" + "".join(f"{row}\n" for row in rows))
+    words = ["publish", "people.csv", "--schema", "people.toml", "-e", "1", "-o", "r"]
+    monkeypatch.setattr(sys, "argv", ["hush", *words])
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    said = capsys.readouterr()
+    assert stopped.value.code == 0, said.err
+    manifest = json.loads(Path("r/manifest.json").read_bytes())
+    for array in manifest["arrays"].values():
+        del array["sha256"], array["dtype"]
+    with closing(sqlite3.connect("people.toml.ledger")) as db:
+        events = [json.loads(body) for (body,) in db.execute("SELECT body FROM event")]
+    for event in events:
+        event.pop("manifest", None)  # the manifest's checksum
+    return {
+        "names": sorted(str(path) for path in Path("r").rglob("*")),
+        "manifest": json.dumps(manifest),
+        "modes": [oct(path.stat().st_mode) for path in sorted(Path("r").rglob("*"))],
+        "events": events,
+        "said": (said.out, said.err),
+        "folder": sorted(path.name for path in folder.iterdir()),
+        "cells": hushtable.open("r").cells().astype(np.int64),
+        "manifest size": os.stat("r/manifest.json").st_size,
+    }
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("change", NEIGHBOURS)
+def test_another_table_changes_noisy_numbers_only(
+    neighbours: str,
+    change: str,
+    tmp_path: Path,
+    fixed_ids: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tally: Tally,
+) -> None:
+    made = []
+    for name, rows in (("one", PEOPLE), ("two", NEIGHBOURS[change])):
+        with monkeypatch.context() as patch:
+            fixed_ids()
+            made.append(publish(tmp_path / name, rows, neighbours, patch, capsys))
+    one, two = made
+    cells = one.pop("cells"), two.pop("cells")
+    assert one == two
+    tally("neighbouring releases", 1)
+    # The noise was the same, so what differs is the truth: the comparison is not idle.
+    difference = np.abs(cells[0] - cells[1])
+    expected = {"a row more": 1, "a row less": 1, "a null": 1, "a row moved": 2}
+    if change in expected:
+        assert difference.sum() == expected[change]
+    if change in ("an odd row", "a dropped row"):
+        assert difference.sum() == 0
