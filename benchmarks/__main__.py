@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import counting, kernel_lines, noise, query
+from benchmarks import counting, kernel_lines, noise, query, transforms
 
-for benchmark in (kernel_lines, noise, counting, query):
+for benchmark in (kernel_lines, noise, counting, transforms, query):
     benchmark.run()
     print()

@@ -79,18 +79,18 @@ class TestCounting:
     @given(tables())
     def test_the_dense_matrix_has_every_cell(self, dense: np.ndarray) -> None:
         for data in (counts_of(dense), columns_of(dense)):
-            assert np.array_equal(holdings.dense_counts(data), dense)
+            assert np.array_equal(holdings.dense_counts(data, data.shape), dense)
 
     def test_pieces_of_a_large_holding_add_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(holdings, "_CHUNK", 2)
         labels = np.array([[0, 0, 1], [2, 1, -1]])
         for data in (counts_of(DENSE), columns_of(DENSE)):
             assert asked_values(data, Regions(labels)) == [4, 3, 0]
-            assert np.array_equal(holdings.dense_counts(data), DENSE)
+            assert np.array_equal(holdings.dense_counts(data, data.shape), DENSE)
             parts = holdings.split_data(data, Regions(labels))
             for number, part in enumerate(parts):
                 expected = np.where(labels == number, DENSE, 0)
-                assert np.array_equal(holdings.dense_counts(part), expected)
+                assert np.array_equal(holdings.dense_counts(part, part.shape), expected)
 
     def test_empty_cells_and_parts_get_noise_too(self) -> None:
         empty = counts_of(np.zeros(SHAPE))

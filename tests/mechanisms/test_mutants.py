@@ -80,7 +80,7 @@ def noise_on_occupied_cells_only(patch: Patch) -> None:
     def ask(self: Any, transform: Any, *, epsilon: Any) -> Measurement:
         amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         self._account.charge(amount)
-        values = dense_counts(self._Curator__held.data)
+        values = dense_counts(self._Curator__held.data, self.shape)
         occupied = values[values > 0]
         self._noise.add_laplace(occupied, scale)
         values[values > 0] = occupied

@@ -216,7 +216,8 @@ _CHARGED_COUNTS = """self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
         self._tally.add(self._noise.add_laplace(values, scale))"""
 _CHARGED_COEFFICIENTS = """self._account.charge(amount)
-        values = transform.forward(dense_counts(self.__held.data))
+        values = dense_counts(self.__held.data, transform.coefficient_shape)
+        transform.forward_within(values)
         self._tally.add(add_noise(values, transform, scale, self._noise))"""
 _CHARGED_SELECTION = """self._account.charge(amount)
         values = score.scores(part_counts(self.__held.data, score.partition))"""

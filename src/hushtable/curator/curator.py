@@ -131,7 +131,8 @@ class Curator:
         amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         check_scale(scale * max(factor for _, factor in transform.blocks()))
         self._account.charge(amount)
-        values = transform.forward(dense_counts(self.__held.data))
+        values = dense_counts(self.__held.data, transform.coefficient_shape)
+        transform.forward_within(values)
         self._tally.add(add_noise(values, transform, scale, self._noise))
         return Measurement(values, scale, amount, {"transform": transform.to_dict()})
 

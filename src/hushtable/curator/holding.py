@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,15 +23,15 @@ def part_counts(data: Holding, partition: Partition) -> NDArray[np.int64]:
     return totals
 
 
-def dense_counts(data: Holding) -> NDArray[np.int64]:
-    """The count of every cell of the domain, as an array of its shape."""
-    dense = np.zeros(math.prod(data.shape), np.int64)
-    if isinstance(data, Counts):
-        dense[data.codes] = data.counts  # codes are distinct
+def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The count of every cell of the domain, in the first corner of an array of some shape."""
+    dense = np.zeros(shape, np.int64)
+    if isinstance(data, Counts) and shape == data.shape:
+        dense.reshape(-1)[data.codes] = data.counts  # codes are distinct
     else:
         for codes, rows in _chunks(data):
-            np.add.at(dense, np.ravel_multi_index(codes, data.shape), rows)
-    return dense.reshape(data.shape)
+            np.add.at(dense, codes, rows)
+    return dense
 
 
 def split_data(data: Holding, partition: Partition) -> list[Holding]:
