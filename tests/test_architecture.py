@@ -22,7 +22,15 @@ ALLOWED: dict[str, set[str]] = {
     "curator": {"errors", "privacy.loss", "privacy", "counting", "noise", "transforms"},
     "query": {"errors", "schema", "transforms"},
     "release": {"errors", "schema", "query", "privacy.loss", "scratch", "transforms"},
-    "mechanisms": {"errors", "schema", "curator", "transforms", "release", "privacy.loss"},
+    "mechanisms": {
+        "errors",
+        "schema",
+        "curator",
+        "transforms",
+        "query",
+        "release",
+        "privacy.loss",
+    },
     "cli.show": {"errors", "query", "release"},
     "cli.analyst": {"errors", "query", "release", "cli.show"},
 }

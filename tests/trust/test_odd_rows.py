@@ -154,7 +154,8 @@ def check_rows(rows: list[bytes], schema: Schema, folder: Path) -> int:
 
 def test_an_odd_row_of_a_csv_file(schema: Schema, tmp_path: Path, size: Size, tally: Tally) -> None:
     rows = odd_rows()
-    chosen = rows if size(0, 1) else random.Random(repr(schema)).sample(rows, 50)
+    chosen = rows if size(0, 1) else random.Random(repr(schema)).sample(rows, 15)
+    chosen = [*chosen, b"1,15,clerk", b'1,15,"clerk']
     moved = check_rows(chosen, schema, tmp_path)
     assert 0 < moved < len(chosen)  # some count and some do not
     tally("odd rows", len(chosen))
@@ -162,30 +163,33 @@ def test_an_odd_row_of_a_csv_file(schema: Schema, tmp_path: Path, size: Size, ta
 
 def test_rows_of_hostile_pieces(schema: Schema, tmp_path: Path, size: Size, tally: Tally) -> None:
     chance = random.Random(f"{schema} {size(0, 1)}")
-    rows = [random_row(chance) for _ in range(size(30, 1500))]
+    rows = [random_row(chance) for _ in range(size(8, 1200))]
     check_rows(rows, schema, tmp_path)
     tally("odd rows", len(rows))
 
 
 @pytest.mark.parametrize("row", [b"1\r2,15,clerk", b"1,15,clerk\r", b"\r", b'"1\r2",15,clerk'])
 def test_a_bare_carriage_return(schema: Schema, tmp_path: Path, row: bytes, tally: Tally) -> None:
-    check_rows([row] * 3, schema, tmp_path)
-    tally("odd rows", 3)
+    check_rows([row], schema, tmp_path)
+    tally("odd rows", 1)
 
 
-def test_a_value_of_another_type_far_down_a_file(schema: Schema, tmp_path: Path) -> None:
+def test_a_value_of_another_type_far_down_a_file(
+    schema: Schema, tmp_path: Path, size: Size
+) -> None:
     """Beyond any sample that a reader might guess types from."""
-    people = (b"\n".join(PEOPLE) + b"\n") * 1500
+    copies = size(600, 3000)
+    people = (b"\n".join(PEOPLE) + b"\n") * copies
     path = tmp_path / "t.csv"
     path.write_bytes(HEADER + b"\n" + people)
     plain = counted(path, schema)
-    assert plain.total() == 1500 * len(PEOPLE)
-    for value in (b"x", b"2024-01-31", b"1.5", b"1e400", b'"'):
+    assert plain.total() == copies * len(PEOPLE)
+    for value in (b"x", b'"', b"2024-01-31", b"1.5", b"1e400")[: size(2, 5)]:
         path.write_bytes(HEADER + b"\n" + people + value + b",15,clerk\n")
         assert changed(plain, counted(path, schema)).total() <= 1, value
 
 
-@pytest.mark.parametrize("row", [b'"1,15,clerk', b"\xff,\0,x", b"9" * 400 + b",15,clerk", b""])
+@pytest.mark.parametrize("row", [b'"1,15,clerk', b"\xff,\0," + b"9" * 400])
 def test_the_exit_code_is_the_same(
     row: bytes, schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,9 +5,11 @@ from hushtable.mechanisms.basic import Basic
 from hushtable.mechanisms.hierarchical import Hierarchical
 from hushtable.mechanisms.mechanism import Mechanism
 from hushtable.mechanisms.privelet import Privelet, PriveletPlus
+from hushtable.mechanisms.privelet_star import PriveletStar
 
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism for mechanism in (Basic(), Privelet(), PriveletPlus(), Hierarchical())
+    mechanism.name: mechanism
+    for mechanism in (Basic(), Privelet(), PriveletPlus(), PriveletStar(), Hierarchical())
 }
 
 AUTO = "auto"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,6 +31,8 @@ _PIECE = 2**22
 # Coefficients that one condition of several boxes may touch.
 _MOST_TOUCHED = 2**28
 
+Refine = Callable[[NDArray[np.float64], list[NDArray[np.int64]]], NDArray[np.float64]]
+
 Spread = Counter[tuple[float, Fraction]]
 """How often each size of weight occurs, at each scale factor."""
 
@@ -43,6 +45,8 @@ class NoisyCoefficients:
     read: ReadBox
     scale: Fraction
     note: str
+    refine: Refine | None = None
+    """What is done to coefficients before they are used."""
 
     def law(self, region: Region) -> NoiseLaw:
         """The law of the noise in the count of a region."""
@@ -87,8 +91,7 @@ class NoisyCoefficients:
         """All groups of one box together: rows of weights by axis, and what they make."""
         cuts = dict(groups)
         rows = [
-            [self._row(i, part) for part in _parts(codes, cuts.get(i))]
-            for i, codes in enumerate(box.sets)
+            [self._row(i, part) for part in cut_by(box, i, groups)] for i in range(len(box.sets))
         ]
         order = [axis for axis, _ in groups]
         plain = [i for i in range(len(rows)) if i not in cuts]
@@ -133,7 +136,7 @@ class NoisyCoefficients:
         return [self._row(i, codes) for i, codes in enumerate(box.sets)]
 
     def _row(self, axis: int, codes: CodeSet) -> Row:
-        return _cached_row(cast(Hashable, self.transform.axes[axis]), codes)
+        return weights_of(self.transform.axes[axis], codes)
 
     def _spread(self, axis: int, row: Row) -> Spread:
         """The sizes of the weights of a row, by scale factor."""
@@ -172,7 +175,8 @@ class NoisyCoefficients:
             return np.zeros([len(along) for along in positions])
         hull = [slice(int(along[0]), int(along[-1]) + 1) for along in positions]
         inside = np.ix_(*(along - along[0] for along in positions))
-        return np.asarray(self.read(*hull)[inside], np.float64)
+        block = np.asarray(self.read(*hull)[inside], np.float64)
+        return block if self.refine is None else self.refine(block, positions)
 
     def _touched(self, boxes: list[list[Row]], *, read: bool) -> tuple[float, Spread]:
         """The estimate of several boxes together, and the sizes of their added weights."""
@@ -225,10 +229,18 @@ def _cached_row(axis: Hashable, codes: CodeSet) -> Row:
     return add_rows(transform.row(start, stop) for start, stop in codes.intervals)
 
 
-def _parts(codes: CodeSet, ranges: Any) -> list[CodeSet]:
+def weights_of(axis: AxisTransform, codes: CodeSet) -> Row:
+    """The weights of the coefficients of an axis in the sum over a set of codes."""
+    return _cached_row(cast(Hashable, axis), codes)
+
+
+def cut_by(box: Box, axis: int, groups: Groups) -> list[CodeSet]:
+    """The codes of a box along an axis, cut by its groups if it has any."""
+    ranges = dict(groups).get(axis)
     if ranges is None:
-        return [codes]
-    return [codes.intersection(CodeSet.of((int(start), int(stop)))) for start, stop in ranges]
+        return [box.sets[axis]]
+    cuts = (CodeSet.of((int(start), int(stop))) for start, stop in ranges)
+    return [box.sets[axis].intersection(cut) for cut in cuts]
 
 
 def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:

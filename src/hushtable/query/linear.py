@@ -1,15 +1,14 @@
 """The law of a weighted sum of independent discrete Laplace noises of several scales.
 
 Transforms answer a count by weights on noisy coefficients. The noise X is then Σ w·N with known
-weights and scales, so its characteristic function is known exactly, and with it P[|X| ≤ t] as a
-quickly converging sine series. X sits on a fine lattice; a small independent jitter of known width
-makes its law smooth, and the half width is widened by as much, so that intervals cover.
+weights and scales, so its characteristic function is known, and with it P[|X| ≤ t] as a sine
+series. X may sit on a lattice, whose series hardly converges; a small independent jitter makes the
+law smooth, and the half width is widened by as far as the jitter reaches, so that it still covers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,27 +16,33 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.law import DiscreteLaplaceSum, checked_confidence, normal_half_width
+from hushtable.query.law import DiscreteLaplaceSum, checked_confidence
 
 Term = tuple[float, Fraction, int]
 """The size of a weight, the factor of the noise's scale, and how many such noises there are."""
 
-# Sums with less excess kurtosis use the normal limit with its kurtosis term, which misses the
-# asked chance by less than about κ²/10 of itself.
+Floats = NDArray[np.float64]
+
+# The normal limit is for sums with tails so light, and a standard deviation of so many times the
+# largest weight that the steps of their lattice do not matter.
 LIMIT_KURTOSIS = 0.05
-# Rarer misses are bounded (Chernoff), not computed: the series is exact to about 10⁻⁸.
+LIMIT_SPREAD = 50.0
+# Rarer misses are bounded (Chernoff), not computed.
 RARE = 1e-6
 
-_STEPS = 512  # jitters in the width of the law
-_SERIES = 40 * _STEPS
+# How much of the chance of missing may be lost to the end of the series, and to its finite span.
+_LOST = 1e-3
+# The jitter reaches this part of a normal half width, or a larger one to keep the series short.
+_FINE = 1 / 500
+_MOST_STEPS = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class LinearNoise:
     """Σ weight · noise, over independent discrete Laplace noises of scale `scale` · factor.
 
-    Half widths cover at least as asked. They are wider than the smallest that do by at most 0.4 %
-    of the span of the law; for misses rarer than 10⁻⁶, by what Chernoff's bound gives away.
+    Half widths cover at least as asked, and are about half a percent wider than the smallest that
+    do. Those of misses rarer than 10⁻⁶ are wider by what Chernoff's bound gives away.
     """
 
     scale: Fraction
@@ -52,13 +57,15 @@ class LinearNoise:
     def kurtosis(self) -> float:
         """The excess kurtosis: one discrete Laplace noise of variance v has 3 + 1/v."""
         fourth = math.fsum(n * w**4 * v * (1 + 3 * v) for w, n, v in self._spread())
-        variance = self.variance
-        return fourth / variance**2 if variance else 0.0
+        return _over(fourth, self.variance**2)
 
     @property
     def exact(self) -> bool:
         """Whether half widths come from the exact law rather than from the normal limit."""
-        return self.kurtosis > LIMIT_KURTOSIS or len(self.terms) <= 1
+        if len(self.terms) <= 1:
+            return True
+        largest = max(weight for weight, _, _ in self.terms)
+        return self.kurtosis > LIMIT_KURTOSIS or self.variance < (LIMIT_SPREAD * largest) ** 2
 
     def half_width(self, confidence: float) -> float:
         """A t, close to the smallest, with P[|noise| ≤ t] ≥ confidence."""
@@ -83,66 +90,117 @@ def linear_noise(scale: Fraction, terms: dict[tuple[float, Fraction], int]) -> L
 
 @lru_cache(maxsize=1 << 14)
 def _half_width(law: LinearNoise, confidence: float) -> float:
-    if not law.terms:
-        return 0.0
+    miss = 1 - confidence
     if len(law.terms) == 1:  # all alike: the sum of plain noises, stretched
         weight, factor, count = law.terms[0]
         return weight * DiscreteLaplaceSum(law.scale * factor, count).half_width(confidence)
-    miss = 1 - confidence
-    if not law.exact:
-        return normal_half_width(law.variance, law.kurtosis, miss)
+    if _chance_of_any(law) <= miss:
+        return 0.0
     if miss < RARE:
         return _chernoff(law, miss)
-    return _by_series(law, miss)
+    return _by_series(law, miss) if law.exact else _by_normal_limit(law, miss)
 
 
-def _rates(law: LinearNoise) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _chance_of_any(law: LinearNoise) -> float:
+    """A bound on the chance that any noise is not zero."""
+    _, rates, counts = _rates(law)
+    return float(counts @ (2 / (1 + np.exp(np.minimum(rates, 700.0)))))
+
+
+def _rates(law: LinearNoise) -> tuple[Floats, Floats, Floats]:
     """The weights, the rates 1/scale and the counts of the terms."""
-    weights = np.array([weight for weight, _, _ in law.terms])
-    rates = np.array([float(1 / (law.scale * factor)) for _, factor, _ in law.terms])
-    return weights, rates, np.array([count for _, _, count in law.terms])
+    weights = np.array([weight for weight, _, _ in law.terms], np.float64)
+    rates = np.array([float(1 / (law.scale * factor)) for _, factor, _ in law.terms], np.float64)
+    return weights, rates, np.array([count for _, _, count in law.terms], np.float64)
+
+
+def _by_normal_limit(law: LinearNoise, miss: float) -> float:
+    """The normal limit with its fourth and sixth cumulants (Cornish and Fisher), and half a step.
+
+    One noise of variance v has the sixth cumulant v + 15v² + 30v³. A lattice as coarse as the
+    largest weight would miss half a step more often than its smooth limit.
+    """
+    z, k4, spread = _normal_quantile(miss), law.kurtosis, law._spread()
+    sixth = math.fsum(n * w**6 * v * (1 + 15 * v + 30 * v**2) for w, n, v in spread)
+    quantile = (
+        z
+        + k4 * (z**3 - 3 * z) / 24
+        + sixth / law.variance**3 * (z**5 - 10 * z**3 + 15 * z) / 720
+        - k4**2 * (3 * z**5 - 24 * z**3 + 29 * z) / 384
+    )
+    return math.sqrt(law.variance) * quantile + max(weight for weight, _, _ in spread) / 2
+
+
+def _normal_quantile(miss: float) -> float:
+    from statistics import NormalDist  # only here: it brings in `random` and `decimal`
+
+    return -NormalDist().inv_cdf(miss / 2)
 
 
 def _by_series(law: LinearNoise, miss: float) -> float:
-    """Invert P[|X + jitter| ≤ t] = t/R + Σ 2/(πk)·φ(πk/R)·sin(πkt/R) on a span of ±R."""
-    weights, rates, counts = _rates(law)
-    reach = 12 * math.sqrt(law.variance) + 60 * float((weights / rates).max())
-    jitter = reach / _STEPS
-    k = np.arange(1, _SERIES + 1)
-    t = math.pi * k / reach
-    log_phi = np.zeros(_SERIES)
-    for weight, rate, count in zip(weights, rates, counts, strict=True):
-        # (1−α)² / ((1−α)² + 4α sin²(wt/2)), without cancellation
-        ratio = 4 * math.exp(-rate) / math.expm1(-rate) ** 2
-        log_phi -= count * np.log1p(ratio * np.sin(weight * t / 2) ** 2)
-    # The jitter is the sum of four uniform ones of width `jitter`, so at most twice that.
-    series = 2 / (math.pi * k) * np.exp(log_phi) * np.sinc(t * jitter / (2 * math.pi)) ** 4
+    """Invert P[|X + jitter| ≤ t] = t/R + Σ 2/(πk)·φ(πk/R)·sin(πkt/R), on a span of ±R.
 
-    def missed(width: float) -> float:
-        return 1 - width / reach - float(series @ np.sin(t * width))
+    The jitter is the sum of m uniform ones, which end the series the sooner the more there are:
+    m = log(1/lost) is best. What lies beyond the span would seem to lie inside, so all that may be
+    lost is taken off the chance of missing first.
+    """
+    lost = _LOST * miss
+    reach = _chernoff(law, lost)
+    jitter = max(_FINE * math.sqrt(law.variance) * _normal_quantile(miss), reach / _MOST_STEPS)
+    parts = max(2, round(-math.log(lost)))
+    reach += jitter
+    corner = parts * reach / (math.pi * jitter)  # |sinc| ≤ corner/k
+    length = math.ceil(corner * (parts * lost) ** (-1 / parts))
+    k = np.arange(length)
+    smooth = np.sinc(k / (math.pi * corner)) ** parts
+    series = 2 / (math.pi * np.maximum(k, 1)) * _characteristic(law, math.pi / reach, length)
+    # All t of a grid at once: sin(πkj/n) comes round again at k + 2n.
+    n = 1 << math.ceil(math.log2(8 * reach / jitter))
+    folded = np.zeros(-(-length // (2 * n)) * 2 * n)
+    folded[1:length] = (series * smooth)[1:]
+    sines = -np.fft.rfft(folded.reshape(-1, 2 * n).sum(axis=0)).imag
+    missed = 1 - np.arange(n + 1) / n - sines
+    covering = np.flatnonzero(missed > miss - 2 * lost)[-1] + 1
+    return float(covering * reach / n + jitter)
 
-    return _bisect(missed, miss - 1e-8, 0.0, reach) + 2 * jitter
+
+def _characteristic(law: LinearNoise, step: float, length: int) -> Floats:
+    """E[cos(tX)] at t = 0, step, 2·step, …: the product of 1/(1 + 2v·sin²(wt/2)), v the variances.
+
+    Sines at k = a·side + b come from those at a·side and at b, and logarithms are taken once for
+    all terms of one count.
+    """
+    side = math.isqrt(length - 1) + 1
+    fine, coarse = np.arange(side), side * np.arange(-(-length // side))
+    products: dict[int, Floats] = {}
+    with np.errstate(over="ignore"):
+        for weight, count, v in law._spread():
+            angle = weight * step / 2
+            high = np.stack([np.sin(angle * coarse), np.cos(angle * coarse)], axis=1)
+            sines = high @ np.stack([np.cos(angle * fine), np.sin(angle * fine)])
+            sines *= sines
+            sines *= 2 * v
+            sines += 1
+            if count in products:
+                sines *= products[count]
+            products[count] = sines
+        exponent = sum(count * np.log(product) for count, product in products.items())
+    return np.exp(-np.asarray(exponent)).reshape(-1)[:length]
 
 
 def _chernoff(law: LinearNoise, miss: float) -> float:
-    """The smallest t that 2·exp(−θt)·E[exp(θX)] ≤ miss proves, over θ."""
+    """The smallest t that 2·exp(−θt)·E[exp(θX)] ≤ miss proves, over a few θ."""
     weights, rates, counts = _rates(law)
-    best = math.inf
-    for part in np.linspace(0.02, 0.98, 49):
-        theta = part * float((rates / weights).min())
-        ratio = 4 * np.exp(-rates) / np.expm1(-rates) ** 2
-        inside = 1 - ratio * np.sinh(weights * theta / 2) ** 2
-        if (inside > 0).all():
-            log_moment = -float(counts @ np.log(inside))
-            best = min(best, (log_moment + math.log(2 / miss)) / theta)
-    return best
+    theta = np.linspace(0.02, 0.98, 49) * (rates / weights).min()
+    tilt = np.multiply.outer(theta, weights)
+    # E[exp(xN)] = (1−α)² / ((1−αeˣ)(1−αe⁻ˣ)), without cancellation at any scale
+    log_moments = (
+        2 * np.log(-np.expm1(-rates))
+        - np.log(-np.expm1(tilt - rates))
+        - np.log(-np.expm1(-tilt - rates))
+    ) @ counts
+    return float(((log_moments + math.log(2 / miss)) / theta).min())
 
 
-def _bisect(missed: Callable[[float], float], miss: float, low: float, high: float) -> float:
-    for _ in range(50):
-        middle = (low + high) / 2
-        if missed(middle) > miss:
-            low = middle
-        else:
-            high = middle
-    return high
+def _over(one: float, other: float) -> float:
+    return one / other if other else 0.0

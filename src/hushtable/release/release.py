@@ -18,10 +18,11 @@ from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, cell
 from hushtable.query.coefficients import NoisyCoefficients
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw
+from hushtable.query.shrunken import Bands, ShrunkenCoefficients
 from hushtable.release.manifest import Manifest, noise_scale, read_manifest
 from hushtable.release.store import StoredArray
 from hushtable.schema import Attribute, IntegerRange, Schema
-from hushtable.transforms import product_from_dict
+from hushtable.transforms import Product, Tree, product_from_dict
 
 if TYPE_CHECKING:
     import pyarrow
@@ -250,8 +251,39 @@ def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
 
 
 def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    if set(manifest.arrays) != {"coefficients"}:
-        raise ReleaseError(f"{folder}: the manifest must list one array, 'coefficients'")
+    transform, scale = _transform(folder, manifest, {"coefficients"})
+    entry = manifest.arrays["coefficients"]
+    stored = StoredArray(folder, "coefficients", entry, transform.coefficient_shape)
+    note = "weighted sum of noisy coefficients"
+    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
+
+
+def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    names = {"coefficients", "thresholds", "errors"}
+    transform, scale = _transform(folder, manifest, names)
+    if any(isinstance(axis, Tree) for axis in transform.axes):
+        raise ReleaseError(f"{folder}: only wavelets have subbands")
+    shape = transform.coefficient_shape
+    # The large array first: a domain that no file backs is refused before bands are laid out.
+    arrays = {"coefficients": _array(folder, manifest, "coefficients", shape)}
+    bands = Bands.of(transform)
+    for name in ("thresholds", "errors"):
+        arrays[name] = _array(folder, manifest, name, bands.shape)
+    thresholds, errors = (arrays[name].read() for name in ("thresholds", "errors"))
+    read = arrays["coefficients"].read
+    return arrays, ShrunkenCoefficients(transform, read, scale, bands, thresholds, errors)
+
+
+def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) -> StoredArray:
+    return StoredArray(folder, name, manifest.arrays[name], shape)
+
+
+def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, Fraction]:
+    """The transform and the scale of a release of coefficients, with the arrays it must have."""
+    if set(manifest.arrays) != names:
+        raise ReleaseError(
+            f"{folder}: the manifest must list the arrays {', '.join(sorted(names))}"
+        )
     scale = noise_scale(manifest.noise)
     if scale is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise")
@@ -261,13 +293,11 @@ def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader
         raise ReleaseError(f"{folder}: {problem}") from None
     if transform.shape != manifest.schema.shape:
         raise ReleaseError(f"{folder}: the transform does not have the shape of the schema")
-    entry = manifest.arrays["coefficients"]
-    stored = StoredArray(folder, "coefficients", entry, transform.coefficient_shape)
-    note = "weighted sum of noisy coefficients"
-    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
+    return transform, scale
 
 
 _READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {
     "cells": _open_cells,
     "coefficients": _open_coefficients,
+    "shrunken": _open_shrunken,
 }

@@ -1,0 +1,40 @@
+"""Subbands: the coefficients of a product that come from the same levels of their trees."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.transforms.axis import AxisTransform
+from hushtable.transforms.haar import Haar
+from hushtable.transforms.identity import Identity
+from hushtable.transforms.nominal import Nominal
+
+
+def bands_of(axis: AxisTransform, *, pooled: bool) -> NDArray[np.intp]:
+    """The number of each coefficient's band along an axis, from 0.
+
+    Along a plain axis every code is a band of its own (a sub-matrix), or all are one if `pooled`.
+    """
+    if isinstance(axis, Identity):
+        return np.zeros(axis.size, np.intp) if pooled else np.arange(axis.size, dtype=np.intp)
+    if isinstance(axis, Haar):
+        return _haar_levels(axis.size)
+    if isinstance(axis, Nominal):
+        return _depths(axis)
+    raise TypeError("only wavelets have subbands")
+
+
+def _haar_levels(size: int) -> NDArray[np.intp]:
+    """The total first; then by how many codes a coefficient compares, which is its lowest bit."""
+    positions = np.arange(size)
+    lowest = positions & -positions
+    levels = np.zeros(size, np.intp)
+    levels[1:] = np.log2(lowest[1:]).astype(np.intp) + 1
+    return levels
+
+
+def _depths(axis: Nominal) -> NDArray[np.intp]:
+    """The depth of the node of each coefficient."""
+    depths = np.repeat(np.arange(axis.tree.depth + 1), np.diff(axis.tree.offsets))
+    return depths[axis.order].astype(np.intp)

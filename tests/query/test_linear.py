@@ -1,0 +1,289 @@
+"""Error bars of weighted sums of noises: they cover, and hardly more, against laws added by hand."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushtable.errors import QueryError
+from hushtable.query import linear
+from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.linear import LinearNoise, linear_noise
+
+F = Fraction
+Lattice = tuple[tuple[int, Fraction, int], ...]
+"""Weights as multiples of a unit, scale factors, counts."""
+
+CONFIDENCES = [0.5, 0.8, 0.95, 0.99, 0.999, 0.99999, 0.999998]
+
+
+@lru_cache(maxsize=64)
+def lattice_law(scale: Fraction, terms: Lattice) -> np.ndarray:
+    """P[X = j units], j from −reach to reach: every noise convolved in, with nothing cancelling."""
+    pmf = np.ones(1)
+    for weight, factor, count in terms:
+        alpha = math.exp(-1 / (scale * factor))
+        last = int(48 * scale * factor) + 2
+        one = np.zeros(2 * last * weight + 1)
+        one[::weight] = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-last, last + 1))
+        for _ in range(count):
+            pmf = np.convolve(pmf, one)
+    return pmf
+
+
+def smallest(pmf: np.ndarray, miss: float) -> int:
+    """The smallest t, in units, with P[|X| > t] ≤ miss."""
+    tail = tails(pmf)
+    return int(np.flatnonzero(tail <= miss)[0])
+
+
+def tails(pmf: np.ndarray) -> np.ndarray:
+    """P[|X| > t] for t = 0, 1, …, added up from the far end."""
+    above = pmf[len(pmf) // 2 + 1 :]
+    return 2 * np.append(np.cumsum(above[::-1])[::-1], 0.0)
+
+
+def law_of(scale: Fraction, terms: Lattice, unit: int) -> LinearNoise:
+    return linear_noise(scale, {(w / unit, factor): n for w, factor, n in terms})
+
+
+def slack(law: LinearNoise, confidence: float) -> float:
+    """How much wider than the smallest a half width may be."""
+    normal = math.sqrt(law.variance) * linear._normal_quantile(1 - confidence)
+    return 2.2 * max(normal / 500, linear._chernoff(law, (1 - confidence) / 1000) / 2048)
+
+
+CASES: dict[str, tuple[Fraction, Lattice, int]] = {
+    "halves and quarters": (F(3), ((4, F(1), 1), (2, F(1), 3), (1, F(1), 2)), 4),
+    "thirds and sixths": (F(5, 2), ((2, F(1), 2), (3, F(1), 1), (1, F(2), 4)), 6),
+    "one that dominates": (F(4), ((60, F(1), 1), (1, F(1), 5), (2, F(1), 3)), 60),
+    "many scales": (F(1, 2), ((1, F(1), 1), (2, F(2), 1), (3, F(4), 2), (1, F(6), 3)), 12),
+    "a heavy factor": (F(1), ((8, F(1), 5), (1, F(14), 1)), 8),
+    "small scales": (F(1, 4), ((2, F(1), 1), (1, F(1), 6)), 2),
+    "tiny scales": (F(1, 12), ((2, F(1), 1), (1, F(1), 6)), 2),
+    "a tiny and a plain scale": (F(1, 20), ((3, F(1), 4), (1, F(40), 1)), 3),
+    "many alike": (F(2), ((2, F(1), 20), (1, F(1), 20)), 2),
+}
+cases = pytest.mark.parametrize("case", CASES)
+
+
+@cases
+def test_the_variance_and_kurtosis_are_those_of_the_convolved_law(case: str) -> None:
+    scale, terms, unit = CASES[case]
+    law, pmf = law_of(scale, terms, unit), lattice_law(scale, terms)
+    x = np.arange(len(pmf)) - len(pmf) // 2
+    second, fourth = (float((pmf * (x / unit) ** power).sum()) for power in (2, 4))
+    assert pmf.sum() == pytest.approx(1, rel=1e-12)
+    assert law.variance == pytest.approx(second, rel=1e-10)
+    assert law.kurtosis == pytest.approx(fourth / second**2 - 3, rel=1e-8)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@cases
+def test_half_widths_cover_and_are_hardly_wider_than_the_smallest_that_do(
+    case: str, confidence: float
+) -> None:
+    scale, terms, unit = CASES[case]
+    law, pmf = law_of(scale, terms, unit), lattice_law(scale, terms)
+    assert law.exact
+    width, miss = law.half_width(confidence), 1 - confidence
+    missed = tails(pmf)[min(math.floor(width * unit * (1 + 1e-12)), len(pmf) // 2)]
+    assert missed <= miss
+    assert width <= smallest(pmf, miss * 0.998) / unit + slack(law, confidence)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.fractions(F(1, 8), 4, max_denominator=24),
+    st.lists(
+        st.tuples(st.integers(1, 12), st.sampled_from([F(1), F(2), F(1, 3)]), st.integers(1, 4)),
+        min_size=2,
+        max_size=4,
+        unique_by=lambda term: term[:2],
+    ),
+    st.floats(0.3, 0.99999),
+)
+def test_random_sums_are_covered_and_hardly_more(
+    scale: Fraction, drawn: list[tuple[int, Fraction, int]], confidence: float
+) -> None:
+    terms, miss = tuple(drawn), 1 - confidence
+    law, pmf = law_of(scale, terms, 12), lattice_law(scale, terms)
+    width = law.half_width(confidence)
+    missed = tails(pmf)[min(math.floor(width * 12 * (1 + 1e-12)), len(pmf) // 2)]
+    assert missed <= miss * (1 + 1e-9)
+    assert width <= smallest(pmf, miss * 0.998) / 12 + slack(law, confidence)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@cases
+def test_on_smooth_laws_the_slack_is_half_a_percent(case: str, confidence: float) -> None:
+    """At a large scale the lattice does not show, and neither may much of the jitter."""
+    scale, terms, unit = CASES[case]
+    scale = 20 / min(factor for _, factor, _ in terms)
+    law, pmf = law_of(F(scale), terms[:2], unit), lattice_law(F(scale), terms[:2])
+    exact = smallest(pmf, 1 - confidence) / unit
+    assert exact <= law.half_width(confidence) <= 1.012 * exact + 1 / unit
+
+
+@pytest.mark.parametrize("scale", [F(10**6), F(10**12), F(10**15)])
+def test_huge_scales_only_stretch_the_law(scale: Fraction) -> None:
+    terms = {(1.0, F(1)): 1, (0.5, F(1)): 3, (1 / 3, F(4)): 1}
+    at, above = linear_noise(scale, terms), linear_noise(1000 * scale, terms)
+    for confidence in (0.5, 0.95, 0.99999, 1 - 1e-9):
+        stretched = above.half_width(confidence) / at.half_width(confidence)
+        assert stretched == pytest.approx(1000, rel=1e-6)
+
+
+def test_noise_that_is_almost_surely_zero_has_no_width() -> None:
+    law = linear_noise(F(1, 50), {(1.0, F(1)): 4, (0.5, F(1)): 9})
+    chance = 13 * 2 * math.exp(-50) / (1 + math.exp(-50))
+    assert law.variance > 0 and chance < 1e-15
+    assert law.half_width(0.999999) == law.half_width(1 - 1e-14) == 0
+    louder = linear_noise(F(1, 5), {(1.0, F(1)): 4, (0.5, F(1)): 9})
+    some = 13 * 2 * math.exp(-5) / (1 + math.exp(-5))
+    assert louder.half_width(1 - some * 1.001) == 0 < louder.half_width(1 - some * 0.8)
+
+
+@pytest.mark.parametrize("rare", [9e-7, 1e-9, 1e-12])
+@cases
+def test_rare_misses_are_bounded_and_not_wildly(case: str, rare: float) -> None:
+    scale, terms, unit = CASES[case]
+    law, pmf = law_of(scale, terms, unit), lattice_law(scale, terms)
+    width = law.half_width(1 - rare)
+    missed = tails(pmf)[min(math.floor(width * unit), len(pmf) // 2)]
+    assert missed <= 1 - (1 - rare)
+    assert smallest(pmf, rare) / unit <= width <= 1.35 * smallest(pmf, rare / 2) / unit
+
+
+def test_wider_confidence_is_never_narrower() -> None:
+    for name in ("halves and quarters", "tiny scales", "one that dominates"):
+        law = law_of(*CASES[name])
+        asked = [*CONFIDENCES, 0.9999989, 0.9999991, 1 - 1e-9]
+        widths = [law.half_width(confidence) for confidence in sorted(asked)]
+        assert widths == sorted(widths)
+
+
+# ── the normal limit ─────────────────────────────────────────────────────────────────────────────
+
+# Just inside the limit: equals, one dominating noise among a crowd, several of them.
+LIMITS: dict[str, dict[tuple[float, Fraction], int]] = {
+    "equals": {(1.0, F(1)): 45, (0.75, F(1)): 40},
+    "one large": {(1.0, F(1)): 1, (0.125, F(1)): 440},
+    "three large": {(1.0, F(1)): 3, (0.25, F(1)): 160},
+    "one loud": {(1.0, F(1)): 108, (1.0, F(4)): 1},
+}
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(
+    name: str, confidence: float
+) -> None:
+    law = linear_noise(F(200), LIMITS[name])
+    assert 0.04 < law.kurtosis < linear.LIMIT_KURTOSIS and not law.exact
+    width = law.half_width(confidence)
+    shorter = linear._by_series(law, 1 - confidence) - slack(law, confidence)
+    # What the limit gives must be what the exact law gives for very nearly the asked chance.
+    for part, expected in ((1.04, 1), (0.96, -1)):
+        other = linear._by_series(law, (1 - confidence) * part)
+        assert (width - (other - slack(law, confidence) / 2)) * expected > -slack(law, confidence)
+    assert width == pytest.approx(shorter, rel=0.01)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_normal_limit_misses_hardly_more_often_than_asked(name: str, confidence: float) -> None:
+    scale = F(4)
+    law = linear_noise(scale, LIMITS[name])
+    terms = tuple((round(8 * weight), factor, n) for (weight, factor), n in LIMITS[name].items())
+    width = linear._by_normal_limit(law, 1 - confidence)
+    pmf = lattice_law_by_powers(scale, terms)
+    missed = tails(pmf)[math.floor(width * 8)]
+    assert missed <= (1 - confidence) * 1.02 + 1e-12
+
+
+def lattice_law_by_powers(scale: Fraction, terms: Lattice) -> np.ndarray:
+    """The law of many noises on a lattice, from its characteristic function; exact to 10⁻¹³."""
+    size = 1 << 16
+    angle = 2 * math.pi * np.arange(size) / size
+    phi = np.ones(size)
+    for weight, factor, count in terms:
+        v = DiscreteLaplaceSum(scale * factor, 1).variance
+        phi *= (1 + 2 * v * np.sin(weight * angle / 2) ** 2) ** -float(count)
+    return np.fft.fftshift(np.fft.fft(phi).real / size)[1:]
+
+
+def test_coarse_lattices_keep_the_exact_law_however_normal_they_look() -> None:
+    coarse = linear_noise(F(1, 2), {(1.0, F(1)): 400, (0.5, F(1)): 1})
+    assert coarse.kurtosis < linear.LIMIT_KURTOSIS and coarse.exact
+    pmf = lattice_law_by_powers(F(1, 2), ((2, F(1), 400), (1, F(1), 1)))
+    for confidence in (0.5, 0.9, 0.95, 0.99, 0.999):
+        width = coarse.half_width(confidence)
+        assert tails(pmf)[math.floor(2 * width)] <= 1 - confidence
+        assert width <= smallest(pmf, (1 - confidence) * 0.998) / 2 + slack(coarse, confidence)
+
+
+# ── the value ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_kind_of_term_is_the_plain_sum_stretched() -> None:
+    law = linear_noise(F(3), {(-0.25, F(2)): 7})
+    plain = DiscreteLaplaceSum(F(6), 7)
+    for confidence in (0.5, 0.95, 1 - 1e-12):
+        assert law.half_width(confidence) == plain.half_width(confidence) / 4
+    assert law.variance == pytest.approx(plain.variance / 16, rel=1e-15) and law.exact
+
+
+def test_no_noise_has_no_width() -> None:
+    nothing = linear_noise(F(3), {(0.0, F(1)): 3, (1.0, F(1)): 0})
+    assert nothing.terms == () and nothing.exact
+    assert nothing.variance == nothing.kurtosis == nothing.half_width(1 - 1e-15) == 0
+
+
+def test_weights_that_differ_by_rounding_or_sign_are_one_term() -> None:
+    third = 1 / 3
+    law = linear_noise(F(2), {(third, F(1)): 1, (1 - 2 * third, F(1)): 2, (-third, F(1)): 4})
+    assert third != 1 - 2 * third
+    assert [count for _, _, count in law.terms] == [7]
+    apart = linear_noise(F(2), {(third, F(1)): 1, (third, F(2)): 2, (third * (1 + 1e-9), F(1)): 4})
+    assert len(apart.terms) == 3
+
+
+def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
+    one = linear_noise(F(4, 2), {(0.5, F(1)): 1, (0.25, F(2)): 3})
+    two = linear_noise(F(2), {(-0.25, F(2)): 3, (0.5, F(3, 3)): 1})
+    assert one == two and hash(one) == hash(two) and isinstance(one, NoiseLaw)
+    linear._half_width.cache_clear()
+    assert one.half_width(0.9) == two.half_width(0.9)
+    assert linear._half_width.cache_info()[:2] == (1, 1)
+    assert linear_noise(F(3), {(0.5, F(1)): 1, (0.25, F(2)): 3}) != one
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan, "high", None])
+def test_a_confidence_outside_0_to_1_is_refused(confidence: object) -> None:
+    with pytest.raises(QueryError, match=r"^confidence must lie strictly between 0 and 1, not "):
+        law_of(*CASES["many alike"]).half_width(confidence)  # type: ignore[arg-type]
+
+
+def test_a_fresh_half_width_takes_milliseconds() -> None:
+    """A box of two wavelet axes has some four hundred kinds of terms; most laws have a few."""
+    few = [linear_noise(F(s), {(1.0, F(1)): 1, (0.5, F(1)): 3, (0.3, F(2)): 2}) for s in (5, 6, 7)]
+    sizes = [j / 2**k for k in range(1, 11) for j in (1, 2**k // 3 + 1)]
+    many = linear_noise(F(121), {(a * b, F(1)): 1 for a in sizes for b in sizes})
+    assert many.exact and len(many.terms) > 150
+    assert min(_seconds(law) for law in few) < 0.02
+    assert _seconds(many) < 0.4
+
+
+def _seconds(law: LinearNoise) -> float:
+    linear._half_width.cache_clear()
+    start = time.process_time()
+    assert law.half_width(0.95) > 0
+    return time.process_time() - start
