@@ -16,6 +16,7 @@ from hushtable.errors import QueryError
 from hushtable.query import linear
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 from hushtable.query.linear import LinearNoise, linear_noise
+from hushtable.transforms import Haar
 
 F = Fraction
 Lattice = tuple[tuple[int, Fraction, int], ...]
@@ -122,14 +123,15 @@ def test_random_sums_are_covered_and_hardly_more(
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
-@cases
-def test_on_smooth_laws_the_slack_is_half_a_percent(case: str, confidence: float) -> None:
+@pytest.mark.parametrize("terms", [((4, 1), (1, 3)), ((3, 2), (2, 1)), ((9, 1), (1, 5))])
+def test_on_smooth_laws_the_slack_is_below_a_percent(
+    terms: tuple[tuple[int, int], ...], confidence: float
+) -> None:
     """At a large scale the lattice does not show, and neither may much of the jitter."""
-    scale, terms, unit = CASES[case]
-    scale = 20 / min(factor for _, factor, _ in terms)
-    law, pmf = law_of(F(scale), terms[:2], unit), lattice_law(F(scale), terms[:2])
-    exact = smallest(pmf, 1 - confidence) / unit
-    assert exact <= law.half_width(confidence) <= 1.012 * exact + 1 / unit
+    lattice = tuple((weight, F(1), count) for weight, count in terms)
+    law, pmf = law_of(F(25), lattice, 1), lattice_law(F(25), lattice)
+    exact, width = smallest(pmf, 1 - confidence), law.half_width(confidence)
+    assert exact <= width <= 1.008 * exact + 1
 
 
 @pytest.mark.parametrize("scale", [F(10**6), F(10**12), F(10**15)])
@@ -159,7 +161,7 @@ def test_rare_misses_are_bounded_and_not_wildly(case: str, rare: float) -> None:
     width = law.half_width(1 - rare)
     missed = tails(pmf)[min(math.floor(width * unit), len(pmf) // 2)]
     assert missed <= 1 - (1 - rare)
-    assert smallest(pmf, rare) / unit <= width <= 1.35 * smallest(pmf, rare / 2) / unit
+    assert smallest(pmf, rare) / unit <= width <= 1.45 * smallest(pmf, rare / 2) / unit
 
 
 def test_wider_confidence_is_never_narrower() -> None:
@@ -174,44 +176,29 @@ def test_wider_confidence_is_never_narrower() -> None:
 
 # Just inside the limit: equals, one dominating noise among a crowd, several of them.
 LIMITS: dict[str, dict[tuple[float, Fraction], int]] = {
-    "equals": {(1.0, F(1)): 45, (0.75, F(1)): 40},
-    "one large": {(1.0, F(1)): 1, (0.125, F(1)): 440},
-    "three large": {(1.0, F(1)): 3, (0.25, F(1)): 160},
-    "one loud": {(1.0, F(1)): 108, (1.0, F(4)): 1},
+    "equals": {(1.0, F(1)): 36, (0.75, F(1)): 32},
+    "one large": {(1.0, F(1)): 1, (0.125, F(1)): 480},
+    "three large": {(1.0, F(1)): 3, (0.25, F(1)): 220},
+    "one loud": {(1.0, F(1)): 140, (1.0, F(4)): 1},
 }
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
 @pytest.mark.parametrize("name", LIMITS)
-def test_the_normal_limit_meets_the_exact_law_where_it_takes_over(
+def test_where_the_normal_limit_takes_over_it_misses_as_often_as_asked(
     name: str, confidence: float
 ) -> None:
-    law = linear_noise(F(200), LIMITS[name])
+    law = linear_noise(F(20), LIMITS[name])
     assert 0.04 < law.kurtosis < linear.LIMIT_KURTOSIS and not law.exact
-    width = law.half_width(confidence)
-    shorter = linear._by_series(law, 1 - confidence) - slack(law, confidence)
-    # What the limit gives must be what the exact law gives for very nearly the asked chance.
-    for part, expected in ((1.04, 1), (0.96, -1)):
-        other = linear._by_series(law, (1 - confidence) * part)
-        assert (width - (other - slack(law, confidence) / 2)) * expected > -slack(law, confidence)
-    assert width == pytest.approx(shorter, rel=0.01)
-
-
-@pytest.mark.parametrize("confidence", CONFIDENCES)
-@pytest.mark.parametrize("name", LIMITS)
-def test_the_normal_limit_misses_hardly_more_often_than_asked(name: str, confidence: float) -> None:
-    scale = F(4)
-    law = linear_noise(scale, LIMITS[name])
     terms = tuple((round(8 * weight), factor, n) for (weight, factor), n in LIMITS[name].items())
-    width = linear._by_normal_limit(law, 1 - confidence)
-    pmf = lattice_law_by_powers(scale, terms)
-    missed = tails(pmf)[math.floor(width * 8)]
-    assert missed <= (1 - confidence) * 1.02 + 1e-12
+    pmf = lattice_law_by_powers(F(20), terms)
+    missed = tails(pmf)[math.floor(law.half_width(confidence) * 8)]
+    assert 0.95 <= missed / (1 - confidence) <= 1
 
 
 def lattice_law_by_powers(scale: Fraction, terms: Lattice) -> np.ndarray:
-    """The law of many noises on a lattice, from its characteristic function; exact to 10⁻¹³."""
-    size = 1 << 16
+    """The law of many noises on a lattice, from its characteristic function; exact to 10⁻¹⁴."""
+    size = 1 << 18
     angle = 2 * math.pi * np.arange(size) / size
     phi = np.ones(size)
     for weight, factor, count in terms:
@@ -273,11 +260,11 @@ def test_a_confidence_outside_0_to_1_is_refused(confidence: object) -> None:
 
 
 def test_a_fresh_half_width_takes_milliseconds() -> None:
-    """A box of two wavelet axes has some four hundred kinds of terms; most laws have a few."""
+    """A box of two wavelet axes has more than a hundred kinds of terms; most laws have a few."""
     few = [linear_noise(F(s), {(1.0, F(1)): 1, (0.5, F(1)): 3, (0.3, F(2)): 2}) for s in (5, 6, 7)]
-    sizes = [j / 2**k for k in range(1, 11) for j in (1, 2**k // 3 + 1)]
+    sizes = np.abs(Haar(1000).row(123, 777).weights).tolist()
     many = linear_noise(F(121), {(a * b, F(1)): 1 for a in sizes for b in sizes})
-    assert many.exact and len(many.terms) > 150
+    assert many.exact and len(many.terms) > 100
     assert min(_seconds(law) for law in few) < 0.02
     assert _seconds(many) < 0.4
 

@@ -17,7 +17,7 @@ and a tree of one level is the plain counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -35,6 +35,7 @@ from hushtable.transforms import AxisTransform, Identity, Product, Tree
 
 # Intervals by which the trees of long axes are compared; short axes use all they have.
 _SAMPLE = 2000
+_SHORT = 96
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _tree(attribute: Attribute, branching: int | None) -> AxisTransform:
     if attribute.size == 1:
         return Identity(1)
     if branching is not None:
-        return Tree.uniform(attribute.size, branching)
+        return Tree.uniform(attribute.size, min(branching, attribute.size))
     if attribute.kind == "nominal":
         own = Tree.of(attribute)
         return own if own.levels > 2 else Identity(attribute.size)
@@ -74,16 +75,25 @@ def _tree(attribute: Attribute, branching: int | None) -> AxisTransform:
 
 
 def _branching(schema: Schema, text: str) -> dict[int, int]:
-    """Read `16` (every ordinal axis) or `age:16,income:8`."""
-    given: dict[int, int] = {}
+    """Read `16` (every ordinal axis) or `age:16,income:8`, or both: `16,income:8`."""
+    every: dict[int, int] = {}
+    named: dict[int, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, colon, number = part.rpartition(":")
-        if not number.strip().isdecimal() or int(number) < 2:
-            raise OptionError("branching is a whole number from 2, or attribute:number, …")
-        ordinals = [i for i, a in enumerate(schema.attributes) if a.kind == "ordinal"]
-        axes = [schema.index(name.strip())] if colon else ordinals
-        given |= {axis: int(number) for axis in axes}
-    return given
+        branching = _whole_number(number)
+        if colon:
+            named[schema.index(name.strip())] = branching
+        else:
+            ordinals = (i for i, a in enumerate(schema.attributes) if a.kind == "ordinal")
+            every |= dict.fromkeys(ordinals, branching)
+    return every | named
+
+
+def _whole_number(text: str) -> int:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) >= 2):
+        raise OptionError("branching is a whole number from 2, or attribute:number, …")
+    return int(digits)
 
 
 @lru_cache(maxsize=256)
@@ -91,32 +101,61 @@ def best_tree(size: int) -> AxisTransform:
     """The tree over an axis under which a random range has the least noise variance.
 
     Per unit of ε² a range costs levels² · Σ weights², for add-remove neighbours; over several
-    axes these multiply, so that each axis is chosen on its own.
+    axes these multiply, so that each axis is chosen on its own. A root is never worth a level.
     """
     starts, stops = _intervals(size)
 
-    def cost(axis: AxisTransform) -> float:
+    @lru_cache(maxsize=None)
+    def cost(radices: tuple[int, ...]) -> float:
+        axis = _of_radices(size, radices)
         return axis.levels**2 * float(axis.gains(starts, stops).sum(axis=1).mean())
 
-    return min((Identity(size), *_candidates(size)), key=cost)
-
-
-def _candidates(size: int) -> Iterator[AxisTransform]:
-    """Trees of few levels with nearly equal fan-outs, wider ones nearer to either end."""
+    best: tuple[int, ...] = ()
     for depth in range(2, max(int(math.log2(size)), 1) + 1):
-        middle = size ** (1 / depth)
-        for tilt in (0.6, 0.75, 0.9, 1.0, 1.1, 1.3, 1.6):
-            radices = [max(2, round(middle * tilt ** (depth - 1 - i))) for i in range(1, depth)]
-            last = math.ceil(size / math.prod(radices))
-            if last >= 2:
-                shape = (last, *radices)
-                yield Tree.mixed(size, shape, root=False)
-                yield Tree.mixed(size, shape, root=True)
+        found = _improved(min(_even_radices(size, depth), key=cost), cost, size)
+        if cost(found) >= cost(best):  # deeper ones only get worse
+            break
+        best = found
+    return _of_radices(size, best)
+
+
+def _of_radices(size: int, radices: tuple[int, ...]) -> AxisTransform:
+    """The tree with these numbers of children below the top; without any, the plain counts."""
+    if not radices:
+        return Identity(size)
+    top = math.ceil(size / math.prod(radices))
+    return Tree.mixed(size, (top, *radices), root=False)
+
+
+def _even_radices(size: int, depth: int) -> Iterator[tuple[int, ...]]:
+    """Nearly equal numbers of children, wider ones nearer to either end."""
+    middle = size ** (1 / depth)
+    for tilt in (0.75, 0.9, 1.0, 1.1, 1.3):
+        radices = tuple(max(2, round(middle * tilt ** (depth - 1 - i))) for i in range(1, depth))
+        if math.prod(radices) < size:
+            yield radices
+
+
+def _improved(
+    radices: tuple[int, ...], cost: Callable[[tuple[int, ...]], float], size: int
+) -> tuple[int, ...]:
+    """Change one number at a time by one or two, as long as that helps."""
+    while True:
+        others = [
+            (*radices[:i], number + step, *radices[i + 1 :])
+            for i, number in enumerate(radices)
+            for step in (-2, -1, 1, 2)
+        ]
+        allowed = [o for o in others if min(o) >= 2 and math.prod(o) < size]
+        best = min([radices, *allowed], key=cost)
+        if best == radices:
+            return radices
+        radices = best
 
 
 def _intervals(size: int) -> tuple[np.ndarray, np.ndarray]:
     """All ranges of a short axis; of a long one, an even choice that is always the same."""
-    if size * (size + 1) // 2 <= _SAMPLE:
+    if size <= _SHORT:
         pairs = [(a, b) for a in range(size) for b in range(a + 1, size + 1)]
         starts, stops = np.array(pairs).T
         return starts, stops

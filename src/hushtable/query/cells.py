@@ -78,6 +78,17 @@ class NoisyCells:
         """The noise variance of each of many cells: all have the same."""
         return np.full(len(codes[0]), DiscreteLaplaceSum(self.scale, 1).variance)
 
+    def fresh_cells(self) -> NDArray[np.int64]:
+        """The noisy count of every cell, in memory of its own."""
+        return np.array(self.read(), np.int64)
+
+    def range_variances(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The noise variance of each of many boxes: so many cells' worth."""
+        sizes = np.prod((stops - starts).astype(np.float64), axis=1)
+        return np.asarray(sizes * DiscreteLaplaceSum(self.scale, 1).variance)
+
     def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
         """The sums over a region by group, in the order of `groups`."""
         sums = np.zeros([len(ranges) for _, ranges in groups], np.int64)

@@ -83,6 +83,22 @@ class NoisyCoefficients:
             axis.gains(np.arange(axis.size), np.arange(1, axis.size + 1))[along]
             for axis, along in zip(self.transform.axes, codes, strict=True)
         ]
+        return self._variances(gains)
+
+    def fresh_cells(self) -> NDArray[np.float64]:
+        """The estimated count of every cell, in memory of its own."""
+        return self.cells()
+
+    def range_variances(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The noise variance of each of many boxes."""
+        gains = [
+            axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(self.transform.axes)
+        ]
+        return self._variances(gains)
+
+    def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         return self.transform.variances(
             gains, lambda factor: DiscreteLaplaceSum(self.scale * factor, 1).variance
         )

@@ -132,6 +132,22 @@ class ShrunkenCoefficients:
         found = np.array([self._variances((box,), ()).sum() for box in boxes])
         return np.asarray(found[which.reshape(-1)], np.float64)
 
+    def fresh_cells(self) -> NDArray[np.float64]:
+        """The estimated count of every cell, in memory of its own."""
+        return self.cells()
+
+    def range_variances(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The estimated square error of each of many boxes."""
+        square = np.square(self.errors / UNIT)
+        spread = np.broadcast_to(square, (len(starts), *square.shape))
+        for i in range(square.ndim):
+            pairs = zip(starts[:, i].tolist(), stops[:, i].tolist(), strict=True)
+            by_band = self._by_band(i, [CodeSet.of(pair) for pair in pairs])
+            spread = np.einsum("qb...,qb->q...", spread, by_band)
+        return np.asarray(spread)
+
     def _variances(self, region: Region, groups: Groups) -> NDArray[np.float64]:
         """The estimated square errors: weights² times each subband's, box by box."""
         total = np.zeros(math.prod(len(ranges) for _, ranges in groups))

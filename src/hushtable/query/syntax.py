@@ -25,6 +25,14 @@ SELECT_HELP = (
     "with WHERE, GROUP BY, ORDER BY, LIMIT and OFFSET"
 )
 
+_OPENS_PLACE = {TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN}
+_OPENS_PLACE |= {TokenType.GROUP_BY, TokenType.ORDER_BY}
+_CLOSES_PLACE = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE}
+_CLOSES_PLACE |= {TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.SEMICOLON}
+_LITERALS = {TokenType.NUMBER, TokenType.STRING, TokenType.NULL}
+_ENDS_VALUE = _LITERALS | {TokenType.R_PAREN}
+_BEGINS_VALUE = _LITERALS | {TokenType.L_PAREN}
+
 
 class _Plain(Dialect):
     """Standard SQL in which nulls sort last unless the query says otherwise."""
@@ -75,10 +83,19 @@ def _check_tokens(tokens: list[Token]) -> None:
     if tokens[0].token_type != TokenType.SELECT:
         raise QueryError(f"a query begins with SELECT, not {quoted(tokens[0].text)}; {SELECT_HELP}")
     depth = 0
-    for token in tokens:
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        _check_beside(before, token)
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
         if depth > MAX_NESTING:
             raise QueryError(f"the SQL is nested deeper than {MAX_NESTING} parentheses")
+
+
+def _check_beside(before: Token | None, token: Token) -> None:
+    """Refuse what the parser overlooks: an empty place in a list, BETWEEN 1 2 without its AND."""
+    kinds = (before.token_type if before else None, token.token_type)
+    empty = kinds[0] in _OPENS_PLACE and kinds[1] in _CLOSES_PLACE and TokenType.COMMA in kinds
+    if empty or (kinds[0] in _ENDS_VALUE and kinds[1] in _BEGINS_VALUE):
+        raise QueryError(f"the SQL cannot be read near {quoted(token.text)}")
 
 
 def _one_line(problem: SqlglotError) -> str:

@@ -1,0 +1,59 @@
+"""Many boxes at once: a summed-area table over all cells, and a few look-ups per box."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushtable.errors import QueryError
+from hushtable.query.box import Box, CodeSet
+
+# From so many boxes on, adding up the whole matrix once pays.
+WORTH_A_TABLE = 500
+
+
+def checked_ranges(
+    starts: ArrayLike, stops: ArrayLike, shape: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Codes start ≤ code < stop, a row per box and a column per attribute."""
+    low, high = np.asarray(starts), np.asarray(stops)
+    if low.dtype.kind not in "iu" or high.dtype.kind not in "iu":
+        raise QueryError("ranges are given by whole numbers: codes, start ≤ code < stop")
+    if low.ndim != 2 or low.shape != high.shape or low.shape[1] != len(shape):
+        raise QueryError(
+            f"ranges need a row per box and a column for each of {len(shape)} attributes"
+        )
+    if low.size and not ((low >= 0) & (low <= high) & (high <= np.array(shape))).all():
+        raise QueryError(f"ranges must lie within 0 … {shape}")
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def accumulate(cells: NDArray[Any]) -> NDArray[Any]:
+    """The sum of all cells up to each one, in the memory of the cells."""
+    for axis in range(cells.ndim):
+        np.add.accumulate(cells, axis=axis, out=cells)
+    return cells
+
+
+def box_sums(
+    table: NDArray[Any], starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> NDArray[Any]:
+    """The sum over each box, by inclusion and exclusion of its corners."""
+    total = np.zeros(len(starts), table.dtype)
+    for corner in itertools.product((0, 1), repeat=table.ndim):
+        ends = np.where(np.array(corner, bool), stops, starts) - 1
+        inside = (ends >= 0).all(axis=1)
+        sign = (-1) ** (table.ndim - sum(corner))
+        total[inside] += sign * table[tuple(ends[inside].T)]
+    return total
+
+
+def range_boxes(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[Box]:
+    """The boxes one by one."""
+    return [
+        Box(tuple(CodeSet.of(pair) for pair in zip(low, high, strict=True)))
+        for low, high in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]
