@@ -41,7 +41,7 @@ def _bare(folder: Path) -> float:
     start = time.perf_counter()
     with duckdb.connect() as connection:
         query = "SELECT age, sex, occupation, income, COUNT(*) FROM read_parquet(?) GROUP BY ALL"
-        connection.execute(query, [str(folder / "people.parquet")]).to_arrow_table()
+        connection.sql(query, params=[str(folder / "people.parquet")]).to_arrow_table()
     return time.perf_counter() - start
 
 

@@ -36,6 +36,9 @@ def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None)
             allow_community_extensions=False,
         )
         try:
+            # How far a query is, and so how long it takes, is nobody's business; it would also
+            # be printed among our own output.
+            connection.con.execute("SET enable_progress_bar = false")
             with silent_engine("the table could not be opened"):
                 table = _any_table(connection, data, columns, form or CsvFormat(), spill)
             yield table

@@ -26,12 +26,29 @@ def part_counts(data: Holding, partition: Partition) -> NDArray[np.int64]:
 def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """The count of every cell of the domain, in the first corner of an array of some shape."""
     dense = np.zeros(shape, np.int64)
-    if isinstance(data, Counts) and shape == data.shape:
-        dense.reshape(-1)[data.codes] = data.counts  # codes are distinct
+    if isinstance(data, Counts):
+        for i in range(0, len(data.codes), _CHUNK):
+            # Codes are distinct, so that no count is written over.
+            places = _relocated(data.codes[i : i + _CHUNK], data.shape, shape)
+            dense.reshape(-1)[places] = data.counts[i : i + _CHUNK]
     else:
         for codes, rows in _chunks(data):
             np.add.at(dense, codes, rows)
     return dense
+
+
+def _relocated(
+    codes: NDArray[np.int64], shape: tuple[int, ...], room: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """The linear codes of cells in a larger array in whose first corner their own stands."""
+    if shape == room:
+        return codes
+    places, stride = np.zeros_like(codes), 1
+    for size, space in zip(reversed(shape), reversed(room), strict=True):
+        codes, along = np.divmod(codes, size)
+        places += along * stride
+        stride *= space
+    return places
 
 
 def split_data(data: Holding, partition: Partition) -> list[Holding]:

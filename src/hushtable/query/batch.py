@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,25 @@ def checked_ranges(
 
 
 def accumulate(cells: NDArray[Any]) -> NDArray[Any]:
-    """The sum of all cells up to each one, in the memory of the cells."""
-    for axis in range(cells.ndim):
-        np.add.accumulate(cells, axis=axis, out=cells)
+    """The sum of all cells up to each one, in the memory of the cells.
+
+    The last two axes slab by slab, while a slab is in the cache; then the slabs, one to the next.
+    """
+    lead = cells.shape[:-2]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda index: _accumulate_slab(cells[index]), np.ndindex(*lead)))
+    for axis in range(len(lead)):
+        slabs = np.moveaxis(cells, axis, 0)
+        for k in range(1, len(slabs)):
+            np.add(slabs[k], slabs[k - 1], out=slabs[k])
     return cells
+
+
+def _accumulate_slab(slab: NDArray[Any]) -> None:
+    np.add.accumulate(slab, axis=-1, out=slab)
+    if slab.ndim > 1:
+        for k in range(1, len(slab)):
+            np.add(slab[k], slab[k - 1], out=slab[k])
 
 
 def box_sums(
