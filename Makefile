@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test trust lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hush demo
 
 test: $(VENV)/.test lint
 	$(BIN)/pytest -n 2
+
+trust: $(VENV)/.test
+	$(BIN)/pytest -n 2 --trust tests/trust
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

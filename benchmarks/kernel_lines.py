@@ -9,6 +9,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "hushtable"
 KERNEL = ("schema", "counting", "noise", "privacy", "curator", "transforms")
+# Drafts that a person reviews, and files that only read releases.
+NOT_TRUSTED = {"foreign.py", "bands.py", "consistency.py", "describe.py"}
 
 _NOT_CODE = {
     tokenize.COMMENT,
@@ -40,10 +42,12 @@ def run() -> int:
     print(f"{'trusted kernel':<40}{'lines':>7}{'of code':>9}")
     for folder in KERNEL:
         for path in sorted((SOURCE / folder).glob("*.py")):
+            if path.name in NOT_TRUSTED:
+                continue
             lines, code = len(path.read_text(encoding="utf-8").splitlines()), code_lines(path)
             print(f"{folder + '/' + path.name:<40}{lines:>7}{code:>9}")
             total += code
-    print(f"{'total':<47}{total:>9}")
+    print(f"{'total':<47}{total:>9}   (transforms: with their analyst's half)")
     return total
 
 

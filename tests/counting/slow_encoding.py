@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from hushtable.counting import count_table
+from hushtable.counting import CsvFormat, count_table
 from hushtable.schema import Attribute, IntegerRange, Labels, Schema
 
 BLANKS = " \t\n\r\v\f"
@@ -89,9 +89,9 @@ def slow_counts(rows: list[tuple[Any, ...]], schema: Schema) -> Counter[int]:
     return counts
 
 
-def counted(data: Any, schema: Schema) -> Counter[int]:
+def counted(data: Any, schema: Schema, form: CsvFormat | None = None) -> Counter[int]:
     """What the engine counts."""
-    counts = count_table(data, schema)
+    counts = count_table(data, schema, form)
     assert len(set(counts.codes.tolist())) == len(counts.codes)
     assert (counts.counts > 0).all()
     return Counter(dict(zip(counts.codes.tolist(), counts.counts.tolist(), strict=True)))

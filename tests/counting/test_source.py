@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sqlite3
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from slow_encoding import counted, make, slow_counts
+from slow_encoding import counted as counted_as
+from slow_encoding import make, slow_counts
 
-from hushtable.counting import count_table
+from hushtable.counting import CsvFormat, count_table
 from hushtable.counting.source import match_columns
 from hushtable.errors import DataError, HushError
+from hushtable.schema import Schema
 
 SCHEMA = make(
     {"name": "age", "kind": "ordinal", "range": [0, 20], "outside": "other"},
@@ -41,6 +44,11 @@ EXPECTED = slow_counts(ROWS, SCHEMA)
 
 ARROW = pa.table({"unused": [["x"]] * 10, "age": AGES, "Größe": SIZES, "job's": JOBS})
 NAMES = ["age", "Größe", "job's"]
+
+
+def counted(data: Any, schema: Schema) -> Counter[int]:
+    """One of the labels has a line break in it."""
+    return counted_as(data, schema, CsvFormat(multiline=True))
 
 
 def csv_text(delimiter: str, newline: str = "\n", *, unused: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""Error bars of weighted sums of noises: they cover, and hardly more, against laws added by hand."""
+"""Error bars of weighted sums of noises: they cover, and hardly more, by laws added up by hand."""
 
 from __future__ import annotations
 

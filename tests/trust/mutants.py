@@ -179,7 +179,7 @@ SCALES = [
         "privacy/loss.py",
         "else max(entering, moving)",
         "else entering",
-        (VALUES, f"{EXACT}::test_noisy_counts_lose_epsilon_and_never_more"),
+        (VALUES,),
         quick=True,
     ),
     Mutant(
@@ -255,7 +255,7 @@ PAYING = [
         "privacy/account.py",
         'left of the allotment")\n        self._spent += epsilon',
         'left of the allotment")',
-        (ACCOUNT, CURATOR),
+        (ACCOUNT,),
         quick=True,
     ),
     Mutant(
@@ -313,6 +313,75 @@ PAYING = [
         "return Curator(holding, exposure=schema.exposure, account=Account(amount)",
         "return Curator(holding, exposure=schema.exposure, account=Account(2 * amount)",
         (f"{PUBLISHING}::TestCurate",),
+    ),
+]
+
+SENSITIVITY = "tests/transforms/test_transform_sensitivity.py"
+WAVELETS = "tests/mechanisms/test_wavelets.py"
+
+TRANSFORMS = [
+    Mutant(
+        "one scale for coefficients of every factor",
+        "curator/dense.py",
+        "_add_to_block(values[where], scale * factor, noise)",
+        "_add_to_block(values[where], scale, noise)",
+        (f"{WAVELETS}::test_people_of_several_rows_in_hierarchies_lose_at_most_epsilon",),
+    ),
+    Mutant(
+        "a transform that may change behind the curator's back",
+        "curator/curator.py",
+        "transform = _own_copy(transform)",
+        "transform = transform",
+        (CURATOR,),
+    ),
+    Mutant(
+        "the total left out of Haar's sensitivity",
+        "transforms/haar.py",
+        "return 1 + self.splits",
+        "return max(self.splits, 1)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the total left out of the nominal sensitivity",
+        "transforms/nominal.py",
+        "return self.tree.depth + 1",
+        "return max(self.tree.depth, 1)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "half the factors of the nominal transform",
+        "transforms/nominal.py",
+        "factors = 2 * self.tree.fanout[self.tree.parent] - 2",
+        "factors = self.tree.fanout[self.tree.parent] - 1",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the root of a tree for nothing",
+        "transforms/tree.py",
+        "return self._depth() + 1 - self.omitted",
+        "return max(self._depth(), 1)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "every level of a tree twice its share",
+        "transforms/tree.py",
+        "return tuple(1 / (self.levels * share) for share in self.shares)",
+        "return tuple(1 / (2 * self.levels * share) for share in self.shares)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "a product as its most sensitive axis",
+        "transforms/product.py",
+        "return math.prod(axis.levels for axis in self.axes)",
+        "return max(axis.levels for axis in self.axes)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "rows that move in a product priced as entering",
+        "transforms/product.py",
+        "return math.ceil(2 * self.entering - overlap - agreement)",
+        "return self.entering",
+        (SENSITIVITY,),
     ),
 ]
 
@@ -675,15 +744,15 @@ COUNTING = [
     Mutant(
         "the engine's text passed on",
         "counting/source.py",
-        "    except Exception:\n        raise DataError(problem) from None",
-        '    except Exception as error:\n        raise DataError(f"{problem}: {error}") from None',
+        "    except Exception:\n        raise EngineError(problem) from None",
+        '    except Exception as error:\n        raise EngineError(f"{problem}: {error}") from None',
         (CANARY,),
     ),
     Mutant(
         "the engine's error as the cause of ours",
         "counting/source.py",
-        "    except Exception:\n        raise DataError(problem) from None",
-        "    except Exception as error:\n        raise DataError(problem) from error",
+        "    except Exception:\n        raise EngineError(problem) from None",
+        "    except Exception as error:\n        raise EngineError(problem) from error",
         (CANARY,),
     ),
     Mutant(
@@ -804,11 +873,19 @@ ANSWERS = [
         "if False:",
         ("tests/query/test_sql_refusals.py", FUZZ),
     ),
+    Mutant(
+        "BETWEEN without its AND",
+        "query/syntax.py",
+        "if empty or (kinds[0] in _ENDS_VALUE and kinds[1] in _BEGINS_VALUE):",
+        "if empty:",
+        (FUZZ,),
+    ),
 ]
 
 MUTANTS: tuple[Mutant, ...] = (
     *SCALES,
     *PAYING,
+    *TRANSFORMS,
     *RANDOMNESS,
     *SAMPLERS,
     *LEDGERS,

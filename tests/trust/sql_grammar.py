@@ -319,7 +319,7 @@ def damaged(chance: Random) -> str:
     if chance.random() < 0.1:
         return " ".join(chance.choice(JUNK) for _ in range(chance.randrange(0, 15)))
     tokens = TOKENS.findall(plain_statement(chance))
-    for _ in range(chance.randrange(1, 4)):
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
         place = chance.randrange(len(tokens)) if tokens else 0
         match chance.randrange(4):
             case 0 if tokens:

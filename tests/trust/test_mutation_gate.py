@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack import Size, Tally
+from attack import Tally
 from mutants import MUTANTS, ROOT, SOURCE, Mutant, run_tests
 
 LEAST = 35
@@ -44,10 +44,12 @@ def test_a_mutant_whose_text_is_gone_or_not_alone_is_refused() -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """All of them with --trust, a few of them always."""
+    full = metafunc.config.getoption("--trust")
+    chosen = [mutant for mutant in MUTANTS if full or mutant.quick]
     if "mutant" in metafunc.fixturenames:
-        full = metafunc.config.getoption("--trust")
-        chosen = [mutant for mutant in MUTANTS if full or mutant.quick]
         metafunc.parametrize("mutant", chosen, ids=[m.name.replace(" ", "-") for m in chosen])
+    if "tests" in metafunc.fixturenames:
+        metafunc.parametrize("tests", sorted({test for mutant in chosen for test in mutant.tests}))
 
 
 def test_the_mutant_is_caught(
@@ -64,9 +66,7 @@ def test_the_mutant_is_caught(
     )
 
 
-def test_without_a_mutant_these_tests_are_green(tmp_path: Path, size: Size) -> None:
+def test_without_a_mutant_these_tests_are_green(tests: str, tmp_path: Path) -> None:
     """So it is the mutant that turns them red, on a copy of the source that is really used."""
-    chosen = [mutant for mutant in MUTANTS if size(mutant.quick, True)]
-    tests = tuple(dict.fromkeys(test for mutant in chosen for test in mutant.tests))
-    outcome = run_tests(tests, tmp_path)
+    outcome = run_tests((tests,), tmp_path)
     assert outcome.code == 0, outcome.output[-3000:]

@@ -78,11 +78,18 @@ def check(release: hushtable.Release, db: sqlite3.Connection, question: Statemen
 
 
 def check_damaged(release: hushtable.Release, db: sqlite3.Connection, sql: str) -> bool:
-    """What hushtable makes of a damaged statement, SQLite must make of it too."""
+    """What hushtable makes of a damaged statement, SQLite must make of it too.
+
+    SQLite does not read names that it reserves (`FROM census CASE`): nothing to compare then.
+    """
     result = asked(release, sql)
     if result is None:
         return False
-    assert Counter(rows_of(result)) == Counter(db.execute(sql).fetchall()), sql
+    try:
+        found = db.execute(sql).fetchall()
+    except (sqlite3.Error, ValueError):
+        return False
+    assert Counter(rows_of(result)) == Counter(found), sql
     return True
 
 
@@ -142,6 +149,25 @@ def test_damaged_statements_are_refused_or_mean_what_they_say(
     tally("SQL statements", answered.total())
     tally("SQL statements answered", answered[True])
     assert answered[False] > answered.total() // 4
+    assert answered[True] or answered.total() < 1000
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT , COUNT(*) FROM census",
+        "SELECT COUNT(*), FROM census",
+        "SELECT age, , COUNT(*) FROM census GROUP BY age",
+        "SELECT COUNT(*) FROM census WHERE age IN (1, , 2)",
+        "SELECT COUNT(*) FROM census WHERE age IN (1,)",
+        "SELECT COUNT(*) FROM census WHERE age IN (, 1)",
+        "SELECT COUNT(*) FROM census WHERE age BETWEEN 1 2",
+        "SELECT COUNT(*) FROM census WHERE age BETWEEN (1) (2)",
+        "SELECT COUNT(*) FROM census WHERE age BETWEEN 1 NULL",
+    ],
+)
+def test_what_the_parser_overlooks_is_refused(release: hushtable.Release, sql: str) -> None:
+    assert asked(release, sql) is None
 
 
 def test_undamaged_statements_are_answered(

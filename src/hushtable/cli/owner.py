@@ -35,6 +35,7 @@ ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema f
 @ledger_option
 @click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
 @click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
+@click.option("--csv-multiline", is_flag=True, help="CSV files have line breaks inside quotes.")
 @json_option
 def publish(
     data: str,
@@ -46,6 +47,7 @@ def publish(
     ledger: Path | None,
     csv_delimiter: str | None,
     csv_encoding: str | None,
+    csv_multiline: bool,
     as_json: bool,
 ) -> None:
     """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
@@ -67,7 +69,7 @@ def publish(
             mechanism=mechanism,
             settings=_settings(settings),
             ledger=ledger,
-            csv=CsvFormat(csv_delimiter, csv_encoding),
+            csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline),
             progress=progress,
         )
     state = open_ledger(described, ledger).state()

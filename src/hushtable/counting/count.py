@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,12 @@ from numpy.typing import NDArray
 from hushtable.counting.bound import bound_contributions
 from hushtable.counting.csvfile import CsvFormat
 from hushtable.counting.encode import encode
-from hushtable.counting.source import open_table, silent_engine
+from hushtable.counting.source import (
+    EngineError,
+    can_be_careful,
+    open_table,
+    silent_engine,
+)
 from hushtable.errors import DataError
 from hushtable.schema import Schema
 
@@ -21,7 +27,7 @@ MAX_CELLS = 2**62  # linear codes are 64-bit integers
 _PROBLEM = "the table could not be counted; check that its files are complete, and disk and memory"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Counts:
     """The non-empty cells of a table: each one's linear code (last attribute fastest) and count.
 
@@ -33,7 +39,7 @@ class Counts:
     counts: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CodedColumns:
     """The rows of a table as one column of codes per attribute, contributions bounded."""
 
@@ -48,22 +54,43 @@ def count_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Coun
             f"the domain has about 10^{math.log10(schema.cells):.1f} cells; cell counts need at"
             " most 2^62, about 10^18.7"
         )
-    with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
-        rows = bound_contributions(encode(table, schema), schema)
+
+    def cells(rows: Any) -> Any:
         rows = rows.select(cell=_linear_code(rows, schema))
-        cells = rows.group_by("cell").aggregate(rows=rows.count())
-        arrow = cells.get_backend().to_pyarrow(cells)
+        return rows.group_by("cell").aggregate(rows=rows.count())
+
+    arrow = _computed(cells, data, schema, csv)
     return Counts(schema.shape, _numpy(arrow["cell"]), _numpy(arrow["rows"]))
 
 
 def code_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> CodedColumns:
     """Encode and bound contributions inside the engine; keep the rows, as small integers."""
     narrow = [np.min_scalar_type(size - 1) for size in schema.shape]
-    with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
-        rows = bound_contributions(encode(table, schema), schema)
-        rows = rows.select(**{f"k{i}": rows[f"k{i}"].cast(str(t)) for i, t in enumerate(narrow)})
-        arrow = rows.get_backend().to_pyarrow(rows)
+
+    def codes(rows: Any) -> Any:
+        return rows.select(**{f"k{i}": rows[f"k{i}"].cast(str(t)) for i, t in enumerate(narrow)})
+
+    arrow = _computed(codes, data, schema, csv)
     return CodedColumns(schema.shape, tuple(np.asarray(arrow[f"k{i}"]) for i in range(len(narrow))))
+
+
+def _computed(
+    wanted: Callable[[Any], Any], data: Any, schema: Schema, csv: CsvFormat | None
+) -> Any:
+    """What is wanted of the encoded, bounded rows; a second way where the engine fails."""
+
+    def compute(*, careful: bool) -> Any:
+        columns = _columns(schema)
+        with open_table(data, columns, csv, careful=careful) as table, silent_engine(_PROBLEM):
+            result = wanted(bound_contributions(encode(table, schema), schema))
+            return result.get_backend().to_pyarrow(result)
+
+    try:
+        return compute(careful=False)
+    except EngineError:
+        if not can_be_careful(data):
+            raise
+    return compute(careful=True)
 
 
 def _columns(schema: Schema) -> list[str]:

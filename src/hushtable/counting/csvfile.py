@@ -11,6 +11,7 @@ import codecs
 import csv
 import gzip
 import lzma
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Sequence
@@ -18,12 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from hushtable.counting.records import drop_malformed
+from hushtable.counting.records import plain_lines
 from hushtable.errors import DataError, OptionError
 
 _PLAIN = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_LIMIT = 2**20
+# Codecs without a state that outlives a character: what one line says must not change the next.
+_ENCODINGS = re.compile(
+    r"ascii|utf-8(-sig)?|utf-(16|32)(-le|-be)?|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
+    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|euc_kr|johab"
+)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -33,6 +39,9 @@ class CsvFormat:
 
     delimiter: str | None = None
     encoding: str | None = None
+    multiline: bool = False
+    """Whether there are line breaks inside quotes. A line is then no longer judged by itself: the
+    owner vouches that the file was written correctly."""
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -40,9 +49,11 @@ class CsvFormat:
         ):
             raise OptionError("the CSV delimiter must be a single plain character")
         try:
-            "".encode(self.encoding or "utf-8")
+            name = codecs.lookup(self.encoding or "utf-8").name
         except (LookupError, TypeError, ValueError):
             raise OptionError("the CSV encoding is not one that Python knows") from None
+        if not _ENCODINGS.fullmatch(name):
+            raise OptionError("the CSV encoding is one in which a line can change the next")
 
 
 def is_csv(path: str) -> bool:
@@ -65,11 +76,15 @@ def csv_source(
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
     delimiter, names = _split_header(headers.pop(), columns, form)
-    clean = [str(drop_malformed(path, folder, delimiter=delimiter)) for path in plain]
+    clean = [
+        str(plain_lines(path, folder, delimiter=delimiter, multiline=form.multiline))
+        for path in plain
+    ]
     types = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         f"read_csv({sql_paths(clean)}, auto_detect = false, header = true, columns = {{{types}}},"
         f" delim = {_sql_text(delimiter)}, quote = '\"', escape = '\"', nullstr = '',"
+        " new_line = '\\n',"
         " ignore_errors = true, strict_mode = false, parallel = false, hive_partitioning = false)"
     )
     return source, names

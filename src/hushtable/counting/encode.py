@@ -41,7 +41,7 @@ def _checked(column: Any, attribute: Attribute) -> Any:
     if kind.is_null() or kind.is_unknown():  # so the engine calls a column of nulls
         return column.cast("string")
     shown = f"column {attribute.name!r} is of type {type(kind).__name__.lower()}"
-    if kind.is_nested() or kind.is_binary():
+    if kind.is_nested() or kind.is_binary() or kind.is_time() or kind.is_interval():
         raise DataError(f"{shown}; the schema needs plain values")
     numeric = kind.is_string() or kind.is_numeric() or kind.is_boolean()
     dated = kind.is_string() or kind.is_integer() or kind.is_date() or kind.is_timestamp()

@@ -1,9 +1,10 @@
-"""CSV files as records that cannot swallow each other.
+"""CSV files as lines that cannot change how each other is read.
 
-A quote that is opened and never closed makes an ordinary reader take all that follows for one
-field: one person's value would change how everybody else's is read. Here a record that is not
-well-formed is dropped, that line alone, and reading goes on with the next line. Newlines inside
-quotes are allowed, within limits.
+Readers of CSV let one record reach into the next: by a quote that is never closed, a lone carriage
+return, bytes that are no text, or where their buffers happen to end. Here a row is a line. Every
+line is judged by itself; one that is not well-formed is dropped, and the engine reads a file in
+which all that is left is plain. Line breaks inside quotes are read only where the owner says that
+the file has them, and vouches that it was written correctly.
 """
 
 from __future__ import annotations
@@ -16,110 +17,169 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-# The most bytes a record may have, and the most that is read to see whether a quote closes.
-MAX_RECORD = 2**16
+# The most bytes of a line; far below what the engine takes, so that it never has to decide.
+MAX_LINE = 2**20
 
-_BATCH = 4096
+_MARK = b"\xef\xbb\xbf"
 
 
-def drop_malformed(path: Path, folder: Path, *, delimiter: str) -> Path:
-    """The file itself if all its records are well-formed, else a copy in the folder without those
-    lines that are not."""
-    with open(path, "rb") as file:
-        if not path.stat().st_size:
-            return path
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            # A long line without any quote cannot swallow anything; the engine drops it.
-            if content.find(b'"') < 0:
+def plain_lines(path: Path, folder: Path, *, delimiter: str, multiline: bool) -> Path:
+    """The file itself if the engine can only read it one way, else a copy in the folder."""
+    size = path.stat().st_size
+    if not size:
+        return path
+    copy = folder / f"lines-{len(list(folder.iterdir()))}.csv"
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        data: NDArray[np.uint8] = np.frombuffer(content, np.uint8)
+        try:
+            if content[-1:] == b"\n" and _is_plain(data, _start(data)):
                 return path
-            data: NDArray[np.uint8] = np.frombuffer(content, np.uint8)
-            try:
-                bad = malformed_lines(data, delimiter)
-                if not len(bad):
-                    return path
-                return _copy_without(data, bad, folder / f"{len(list(folder.iterdir()))}.csv")
-            finally:
-                del data  # the map cannot be closed while the array refers to it
+            lines = np.memmap(copy, np.uint8, "w+", shape=(size + 1,))
+            length = copy_lines(data, lines, delimiter, multiline)
+            lines.flush()
+            del lines
+        finally:
+            del data  # the map cannot be closed while the array refers to it
+    with open(copy, "r+b") as written:
+        written.truncate(length)
+    return copy
 
 
-def malformed_lines(data: NDArray[np.uint8], delimiter: str) -> NDArray[np.int64]:
-    """The start and end of every line that is not part of a well-formed record."""
-    found, position = [], 0
-    while position < len(data):
-        batch = np.empty((_BATCH, 2), np.int64)
-        count, position = _scan(data, position, ord(delimiter), batch, MAX_RECORD)
-        found.append(batch[:count])
-    return np.concatenate(found) if found else np.empty((0, 2), np.int64)
+def copy_lines(
+    data: NDArray[np.uint8], lines: NDArray[np.uint8], delimiter: str, multiline: bool
+) -> int:
+    """Copy the first line and all that are well-formed; returns the length of the copy."""
+    return int(_copy(data, _start(data), lines, ord(delimiter), multiline))
 
 
-def _copy_without(data: NDArray[np.uint8], bad: NDArray[np.int64], path: Path) -> Path:
-    kept = 0
-    with open(path, "xb") as copy:
-        for start, stop in bad:
-            copy.write(data[kept:start].data)
-            kept = stop
-        copy.write(data[kept:].data)
-    return path
+def _start(data: NDArray[np.uint8]) -> int:
+    """Behind a byte-order mark, which belongs to no line."""
+    return len(_MARK) if data[: len(_MARK)].tobytes() == _MARK else 0
 
 
 _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 
 
 @numba.njit(cache=True, nogil=True)
-def _scan(data: Any, position: int, delimiter: int, bad: Any, limit: int) -> Any:
-    """Walk from record to record; note the lines that begin none."""
-    count = 0
-    while position < len(data) and count < len(bad):
-        end = _record_end(data, position, delimiter, limit)
-        if end < 0:
+def _is_plain(data: Any, start: int) -> Any:
+    """Whether there is no quote and no carriage return, all is UTF-8, and no line is long."""
+    line = start
+    position = start
+    while position < len(data):
+        byte = data[position]
+        if byte in (_QUOTE, _RETURN) or position - line > MAX_LINE:
+            return False
+        if byte == _NEWLINE:
+            line = position + 1
+        width = _character(data, position, len(data))
+        if width == 0:
+            return False
+        position += width
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _copy(data: Any, position: int, lines: Any, delimiter: int, multiline: bool) -> Any:
+    length = 0
+    first = True
+    while position < len(data):
+        end = _line_end(data, position)
+        stop = end
+        if stop > position and data[stop - 1] == _RETURN:
+            stop -= 1
+        good = _is_record(data, position, stop, delimiter)
+        # Only with the owner's word: try the lines below, as long as a quote is open.
+        while not good and multiline and end < len(data) and end - position < MAX_LINE:
+            end = _line_end(data, end + 1)
+            stop = end - 1 if data[end - 1] == _RETURN else end
+            good = _is_record(data, position, stop, delimiter)
+        if not good:
             end = _line_end(data, position)
-            bad[count, 0], bad[count, 1] = position, end
-            count += 1
-        position = end
-    return count, position
+            stop = end
+        if good or first:
+            for i in range(position, stop):
+                lines[length] = data[i]
+                length += 1
+            lines[length] = _NEWLINE
+            length += 1
+        first = False
+        position = end + 1
+    return length
 
 
 @numba.njit(cache=True, nogil=True)
 def _line_end(data: Any, position: int) -> Any:
-    while position < len(data):
-        if data[position] == _NEWLINE:
-            return position + 1
+    while position < len(data) and data[position] != _NEWLINE:
         position += 1
     return position
 
 
 @numba.njit(cache=True, nogil=True)
-def _record_end(data: Any, start: int, delimiter: int, limit: int) -> Any:
-    """Where the record that starts here ends, behind its newline; −1 if it is not well-formed."""
-    position, stop = start, min(start + limit, len(data))
-    while position < stop:
-        if data[position] == _QUOTE:
+def _is_record(data: Any, position: int, stop: int, delimiter: int) -> Any:
+    """Whether these bytes are fields, plain or in quotes, and nothing else."""
+    if stop - position > MAX_LINE:
+        return False
+    while True:
+        quoted = position < stop and data[position] == _QUOTE
+        if quoted:
             position = _quoted_end(data, position + 1, stop)
-            if position < 0 or (position < stop and not _ends_field(data[position], delimiter)):
-                return -1
-        while position < stop and data[position] != delimiter and data[position] != _NEWLINE:
-            if data[position] == _QUOTE:  # in the middle of a plain field: the engine may differ
-                return -1
-            position += 1
-        if position < stop and data[position] == _NEWLINE:
-            return position + 1
+            if position < 0:
+                return False
+        else:
+            position = _plain_end(data, position, stop, delimiter)
+            if position < 0:
+                return False
+        if position == stop:
+            return True
+        if data[position] != delimiter:
+            return False
         position += 1
-    return len(data) if stop == len(data) else -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _ends_field(byte: int, delimiter: int) -> Any:
-    return byte in (delimiter, _NEWLINE, _RETURN)
+def _plain_end(data: Any, position: int, stop: int, delimiter: int) -> Any:
+    """Behind a field without quotes, carriage returns and bytes that are no text; else −1."""
+    while position < stop and data[position] != delimiter:
+        byte = data[position]
+        width = _character(data, position, stop)
+        if byte in (_QUOTE, _RETURN, _NEWLINE) or width == 0:
+            return -1
+        position += width
+    return position
 
 
 @numba.njit(cache=True, nogil=True)
 def _quoted_end(data: Any, position: int, stop: int) -> Any:
-    """Behind the quote that closes a field; −1 if none does."""
+    """Behind the quote that closes a field; −1 if none does, or if bytes in it are no text."""
     while position < stop:
         if data[position] == _QUOTE:
             if position + 1 < stop and data[position + 1] == _QUOTE:
-                position += 1
-            else:
-                return position + 1
-        position += 1
+                position += 2
+                continue
+            return position + 1
+        width = _character(data, position, stop)
+        if width == 0:
+            return -1
+        position += width
     return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _character(data: Any, position: int, stop: int) -> Any:
+    """How many bytes the UTF-8 character at a position has; 0 if it is none."""
+    byte = data[position]
+    if byte < 0x80:
+        return 1
+    if byte < 0xC2 or byte > 0xF4:
+        return 0
+    width = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+    if position + width > stop:
+        return 0
+    for i in range(1, width):
+        if data[position + i] & 0xC0 != 0x80:
+            return 0
+    second = data[position + 1]
+    overlong = (byte == 0xE0 and second < 0xA0) or (byte == 0xF0 and second < 0x90)
+    if overlong or (byte == 0xED and second > 0x9F) or (byte == 0xF4 and second > 0x8F):
+        return 0
+    return width

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv, sql_paths
+from hushtable.counting.readable import parquet_batches, readable
 from hushtable.errors import DataError, HushError
 from hushtable.scratch import spill_folder
 
@@ -21,10 +22,13 @@ _PARQUET_ENDINGS = (".parquet", ".pq")
 
 
 @contextmanager
-def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None) -> Iterator[Any]:
+def open_table(
+    data: Any, columns: Sequence[str], form: CsvFormat | None = None, *, careful: bool = False
+) -> Iterator[Any]:
     """An Ibis table with these columns of the data, renamed to c0, c1, …
 
-    Names are matched exactly, or else without regard to case.
+    Names are matched exactly, or else without regard to case. The engine's own reader of Parquet
+    files is fast and fails on text that is no text; `careful` takes the way round it.
     """
     import ibis
 
@@ -40,7 +44,10 @@ def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None)
             # be printed among our own output.
             connection.con.execute("SET enable_progress_bar = false")
             with silent_engine("the table could not be opened"):
-                table = _any_table(connection, data, columns, form or CsvFormat(), spill)
+                if careful:
+                    table = _open_carefully(connection, str(data), columns)
+                else:
+                    table = _any_table(connection, data, columns, form or CsvFormat(), spill)
             yield table
         finally:
             connection.disconnect()
@@ -54,7 +61,11 @@ def silent_engine(problem: str) -> Iterator[None]:
     except HushError:
         raise
     except Exception:
-        raise DataError(problem) from None
+        raise EngineError(problem) from None
+
+
+class EngineError(DataError):
+    """The engine failed; why, it said in words that may quote values."""
 
 
 def _any_table(
@@ -71,7 +82,7 @@ def _any_table(
 
 
 def _register(connection: Any, arrow: Any) -> Any:
-    connection.con.register("hush_source", arrow)
+    connection.con.register("hush_source", readable(arrow))
     table = connection.table("hush_source")
     return _select(table, range(len(table.columns)))
 
@@ -142,6 +153,18 @@ def _open_files(
             raise DataError(f"{pattern} is neither CSV nor Parquet by its ending (.csv, .parquet)")
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS SELECT * FROM {source}")
         return _select(connection.table("hush_source"), positions)
+
+
+def can_be_careful(data: Any) -> bool:
+    """Whether there is another way to read this table, when the engine has failed."""
+    return isinstance(data, str | Path) and str(data).lower().endswith(_PARQUET_ENDINGS)
+
+
+def _open_carefully(connection: Any, pattern: str, columns: Sequence[str]) -> Any:
+    paths = _paths(pattern)
+    _, positions = _parquet_source(paths, columns)
+    connection.con.register("hush_source", parquet_batches(paths, positions))
+    return _select(connection.table("hush_source"), range(len(columns)))
 
 
 def _paths(pattern: str) -> list[str]:

@@ -22,7 +22,7 @@ from hushtable.errors import BudgetError, OptionError
 from hushtable.privacy.account import Account
 from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Exposure, check_scale, parse_epsilon
 from hushtable.transforms import TRUSTED as TRUSTED_TRANSFORMS
-from hushtable.transforms import Product
+from hushtable.transforms import Product, product_from_dict
 
 if TYPE_CHECKING:
     from hushtable.noise.bulk import Noise
@@ -123,10 +123,7 @@ class Curator:
 
         The measurement's scale is that of a coefficient whose factor is one.
         """
-        if type(transform) is not Product or any(
-            type(axis) not in TRUSTED_TRANSFORMS for axis in transform.axes
-        ):
-            raise OptionError("the curator only knows the transforms of hushtable.transforms")
+        transform = _own_copy(transform)
         self._check_shape(transform.shape)
         amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         check_scale(scale * max(factor for _, factor in transform.blocks()))
@@ -180,3 +177,11 @@ class Curator:
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self.shape:
             raise OptionError(f"made for a domain of shape {shape}; this one is {self.shape}")
+
+
+def _own_copy(transform: Product) -> Product:
+    """A transform made from scratch by its description: nothing put in front of it comes along."""
+    axes = tuple(transform.axes) if type(transform) is Product else ()
+    if not axes or any(type(axis) not in TRUSTED_TRANSFORMS for axis in axes):
+        raise OptionError("the curator only knows the transforms of hushtable.transforms")
+    return product_from_dict([type(axis).to_dict(axis) for axis in axes])

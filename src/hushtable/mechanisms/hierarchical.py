@@ -10,8 +10,9 @@ through consistency. PVLDB 3(1), 2010.
 | branching k                    | `--set branching=…`, or the one with the least mean variance  |
 
 Deviations. Trees over several axes are multiplied: every combination of one node per axis is a
-count. Nominal attributes use their own hierarchy. Where the root does not help, it is left out,
-and a tree of one level is the plain counts.
+count. Nominal attributes use their own hierarchy. The root is not measured: its level would cost
+more than it tells, and the total is the sum of its children. A tree of one level is the plain
+counts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,8 @@ from hushtable.transforms import AxisTransform, Identity, Product, Tree
 # Intervals by which the trees of long axes are compared; short axes use all they have.
 _SAMPLE = 2000
 _SHORT = 96
+# From here on trees take long to build, and only a few even ones are compared.
+_LONG = 8192
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,9 @@ def _tree(attribute: Attribute, branching: int | None) -> AxisTransform:
     if attribute.size == 1:
         return Identity(1)
     if branching is not None:
-        return Tree.uniform(attribute.size, min(branching, attribute.size))
+        return Tree.uniform(attribute.size, min(branching, attribute.size), root=False)
     if attribute.kind == "nominal":
-        own = Tree.of(attribute)
-        return own if own.levels > 2 else Identity(attribute.size)
+        return Tree.of(attribute, root=False)
     return best_tree(attribute.size)
 
 
@@ -105,14 +107,17 @@ def best_tree(size: int) -> AxisTransform:
     """
     starts, stops = _intervals(size)
 
-    @lru_cache(maxsize=None)
+    @cache
     def cost(radices: tuple[int, ...]) -> float:
         axis = _of_radices(size, radices)
         return axis.levels**2 * float(axis.gains(starts, stops).sum(axis=1).mean())
 
     best: tuple[int, ...] = ()
-    for depth in range(2, max(int(math.log2(size)), 1) + 1):
-        found = _improved(min(_even_radices(size, depth), key=cost), cost, size)
+    shallowest = 2 if size < _LONG else math.ceil(math.log(size, 40))
+    for depth in range(shallowest, int(math.log2(size)) + 1):
+        found = min(_even_radices(size, depth), key=cost)
+        if size < _LONG:
+            found = _improved(found, cost, size)
         if cost(found) >= cost(best):  # deeper ones only get worse
             break
         best = found
@@ -130,7 +135,7 @@ def _of_radices(size: int, radices: tuple[int, ...]) -> AxisTransform:
 def _even_radices(size: int, depth: int) -> Iterator[tuple[int, ...]]:
     """Nearly equal numbers of children, wider ones nearer to either end."""
     middle = size ** (1 / depth)
-    for tilt in (0.75, 0.9, 1.0, 1.1, 1.3):
+    for tilt in (0.75, 0.9, 1.0, 1.1, 1.3) if size < _LONG else (1.0, 1.1):
         radices = tuple(max(2, round(middle * tilt ** (depth - 1 - i))) for i in range(1, depth))
         if math.prod(radices) < size:
             yield radices

@@ -69,7 +69,7 @@ class NoisyCoefficients:
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The estimated counts of a region cut by groups of codes along some axes."""
         boxes = [box for box in region if box.cells]
-        if len(boxes) == 1:
+        if len(boxes) == 1 and all(len(ranges) for _, ranges in groups):
             return self._group_box(boxes[0], groups)
         return self._group_one_by_one(boxes, groups)
 

@@ -42,7 +42,8 @@ class LinearNoise:
     """Σ weight · noise, over independent discrete Laplace noises of scale `scale` · factor.
 
     Half widths cover at least as asked, and are about half a percent wider than the smallest that
-    do. Those of misses rarer than 10⁻⁶ are wider by what Chernoff's bound gives away.
+    do; where noise is rare but large, by up to 0.2 % of how far it reaches. Those of misses rarer
+    than 10⁻⁶ are wider by what Chernoff's bound gives away.
     """
 
     scale: Fraction
@@ -185,7 +186,8 @@ def _characteristic(law: LinearNoise, step: float, length: int) -> Floats:
                 sines *= products[count]
             products[count] = sines
         exponent = sum(count * np.log(product) for count, product in products.items())
-    return np.exp(-np.asarray(exponent)).reshape(-1)[:length]
+    phi: Floats = np.exp(-np.asarray(exponent)).reshape(-1)[:length]
+    return phi
 
 
 def _chernoff(law: LinearNoise, miss: float) -> float:

@@ -7,6 +7,7 @@ budget is a placeholder, and columns without declared values are left out with t
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from hushtable.schema.hierarchy import Hierarchy, check_label
 from hushtable.schema.schema import Schema, Unit
 
 BINS = 20
+MAX_YAML = 2**20
+
+# Anchors and aliases let a small file stand for an endless one.
+_REFERENCES: Callable[[str], Any] = re.compile(r"(^|[\s\[{,:-])[&*][^\s,\]}]|<<\s*:").search
 
 Found = Attribute | str
 """An attribute, or the reason why a column is left out."""
@@ -69,9 +74,13 @@ def _parse_json(path: Path, text: str) -> dict[str, Any]:
 def _parse_yaml(path: Path, text: str) -> Any:
     import yaml
 
+    if len(text) > MAX_YAML or _REFERENCES(text):
+        raise SchemaError(
+            f"YAML must be at most {MAX_YAML:,} characters, without anchors or aliases"
+        )
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):
+    except Exception:  # its constructors raise whatever they meet
         raise SchemaError("it is not valid YAML") from None
 
 
@@ -119,24 +128,26 @@ def _from_smartnoise(content: Any) -> tuple[dict[str, Found], Unit | None]:
         if facts.get("private_id") is True and table.get("row_privacy") is not True:
             unit = Unit(name, table.get("max_ids", 1))
     found = {
-        name: _bounded(name, str(facts.get("type", "")), facts.get("lower"), facts.get("upper"))
+        name: _bounded(name, facts.get("type"), facts.get("lower"), facts.get("upper"))
         for name, facts in columns.items()
         if facts.get("private_id") is not True
     }
     return found, unit
 
 
-def _bounded(name: str, kind: str, low: Any, high: Any) -> Found:
+def _bounded(name: str, kind: Any, low: Any, high: Any) -> Found:
     """A column by its type's name and its bounds."""
-    kind = kind.lower()
+    kind = kind.lower() if isinstance(kind, str) else ""
     if kind in ("boolean", "bool"):
         return nominal(name, Hierarchy.flat(["true", "false"]))
     if kind not in ("int", "integer", "float", "number", "decimal", "double", "long"):
         return "its values are not listed; add values, a tree or a hierarchy"
     try:
         low, high = float(low), float(high)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return "it has no lower and upper bound"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "its bounds are not finite"
     if kind in ("int", "integer", "long") and low == int(low) and high == int(high):
         return ordinal(name, IntegerRange(int(low), int(high)))
     edges = [low + (high - low) * i / BINS for i in range(BINS)] + [high]
@@ -185,7 +196,7 @@ def _csvw_column(name: str, column: dict[str, Any], folder: Path) -> Found:
         return nominal(name, Hierarchy.from_tree(hierarchy))
     datatype = column.get("datatype", "string")
     facts = datatype if isinstance(datatype, dict) else {"base": datatype}
-    base = str(facts.get("base", "string"))
+    base = facts.get("base", "string")
     if base == "string" and (values := _alternatives(facts.get("format"))):
         return nominal(name, Hierarchy.flat(values))
     low = facts.get("minimum", facts.get("minInclusive"))

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -163,7 +163,8 @@ class Product:
         return [axis.to_dict() for axis in self.axes]
 
 
-def _largest_difference(axes: Sequence[AxisTransform]) -> Fraction:
+@lru_cache(maxsize=1024)
+def _largest_difference(axes: tuple[AxisTransform, ...]) -> Fraction:
     """The largest Σ|a − b| over all pairs of cells, from the matrices written out."""
     every: NDArray[Any] = np.ones((1, 1), object)
     for axis in axes:

@@ -1,0 +1,362 @@
+"""Answers from noisy coefficients equal the estimates written out as matrices, and so do errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hushtable.errors import QueryError
+from hushtable.query import coefficients as module
+from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.cells import Groups, NoisyCells
+from hushtable.query.coefficients import NoisyCoefficients
+from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.linear import LinearNoise
+from hushtable.schema import Hierarchy, nominal
+from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Product, Tree
+
+F = Fraction
+SCALE = F(7, 3)
+JOBS = Hierarchy.from_tree({"desk": ["clerk", "boss"], "field": ["farmer", "miner", "driver"]})
+FLAT = Hierarchy.flat(["F", "M"])
+
+AXES: tuple[AxisTransform, ...] = (
+    Identity(1),
+    Identity(4),
+    Haar(2),
+    Haar(5),
+    Haar(6),
+    Nominal.of(nominal("job", JOBS)),
+    Nominal.of(nominal("job", JOBS, outside="other")),
+    Nominal.of(nominal("sex", FLAT, outside="other")),
+    Nominal(6, ((0, 6), (0, 4), (1, 3))),
+    Tree.of(nominal("job", JOBS, outside="other")),
+    Tree.of(nominal("job", JOBS), root=False),
+    Tree.uniform(5, 2),
+    Tree.uniform(6, 3, root=False),
+    Tree.mixed(6, (2, 3), shares=(F(1, 6), F(1, 3), F(1, 2))),
+    Tree.mixed(5, (3, 2), root=False, shares=(F(1, 4), F(3, 4))),
+)
+
+
+# ── the same, written out ────────────────────────────────────────────────────────────────────────
+
+
+def factors(axis: AxisTransform) -> NDArray[np.float64]:
+    return np.array([float(c.factor) for c in axis.classes for _ in range(c.start, c.stop)])
+
+
+@cache
+def estimator(axis: AxisTransform) -> NDArray[np.float64]:
+    """Codes × coefficients: the counts that fit the coefficients best, each over its factor.
+
+    Where coefficients are as many as counts that is the inverse; in a group of siblings it takes
+    their mean off.
+    """
+    scaled = axis.matrix() / factors(axis)[:, None]
+    return np.linalg.pinv(scaled) / factors(axis)
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """Every cell's weights on every coefficient, and every coefficient's variance."""
+
+    axes: tuple[AxisTransform, ...]
+    values: NDArray[np.int64]
+
+    def weights(self, region: Region) -> NDArray[np.float64]:
+        """The weight of every coefficient in the sum over a region, cell by cell."""
+        total = np.zeros(self.values.shape)
+        for cell in np.ndindex(*(axis.size for axis in self.axes)):
+            if any(all(c in s for c, s in zip(cell, box.sets, strict=True)) for box in region):
+                rows = [estimator(axis)[c] for axis, c in zip(self.axes, cell, strict=True)]
+                total += outer(rows)
+        return total
+
+    def value(self, region: Region) -> float:
+        return float((self.weights(region) * self.values).sum())
+
+    def variances(self) -> NDArray[np.float64]:
+        exact = [1.0 / (math.cosh(1 / (float(SCALE) * f)) - 1) for f in self.factors().flat]
+        return np.array(exact).reshape(self.values.shape)
+
+    def factors(self) -> NDArray[np.float64]:
+        return outer([factors(axis) for axis in self.axes])
+
+    def variance(self, region: Region) -> float:
+        return float((self.weights(region) ** 2 * self.variances()).sum())
+
+
+def outer(vectors: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    product = np.ones(())
+    for vector in vectors:
+        product = np.multiply.outer(product, vector)
+    return product
+
+
+def reader(axes: tuple[AxisTransform, ...], values: NDArray[Any]) -> NoisyCoefficients:
+    return NoisyCoefficients(Product(axes), lambda *cut: values[cut], SCALE, "a note")
+
+
+# ── random questions ─────────────────────────────────────────────────────────────────────────────
+
+
+@st.composite
+def code_sets(draw: st.DrawFn, size: int) -> CodeSet:
+    return CodeSet.of(*((code, code + 1) for code in draw(st.sets(st.integers(0, size - 1)))))
+
+
+@st.composite
+def node_ranges(draw: st.DrawFn, size: int) -> list[tuple[int, int]]:
+    """Leaves, or ranges as the nodes of a level have them, perhaps with gaps, perhaps none."""
+    if draw(st.booleans()):
+        return [(code, code + 1) for code in range(size)]
+    cuts = sorted({0, size, *draw(st.sets(st.integers(0, size)))})
+    nodes = list(itertools.pairwise(cuts))
+    kept = draw(st.lists(st.booleans(), min_size=len(nodes), max_size=len(nodes)))
+    return [node for node, keep in zip(nodes, kept, strict=True) if keep]
+
+
+@st.composite
+def questions(draw: st.DrawFn, boxes: int = 3) -> tuple[Explicit, Region]:
+    axes = tuple(draw(st.lists(st.sampled_from(AXES), min_size=1, max_size=3)))
+    shape = [axis.coefficients for axis in axes]
+    seed = draw(st.integers(0, 2**32))
+    values = np.random.default_rng(seed).integers(-1000, 1000, shape)
+    region, free = [], CodeSet.full(axes[0].size)  # boxes of a region are disjoint
+    for first in draw(st.lists(code_sets(axes[0].size), max_size=boxes)):
+        rest = tuple(draw(code_sets(axis.size)) for axis in axes[1:])
+        region.append(Box((first.intersection(free), *rest)))
+        free = free.difference(first)
+    return Explicit(axes, values), tuple(region)
+
+
+@st.composite
+def groupings(draw: st.DrawFn, axes: tuple[AxisTransform, ...]) -> Groups:
+    chosen = draw(st.lists(st.sampled_from(range(len(axes))), unique=True))
+    return [(axis, draw(node_ranges(axes[axis].size))) for axis in chosen]
+
+
+pieces = st.sampled_from([1, 7, 50, 2**22])
+
+
+# ── claims ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=150, deadline=None)
+@given(questions(), pieces)
+def test_a_count_and_its_variance_are_those_of_the_matrices(
+    question: tuple[Explicit, Region], piece: int
+) -> None:
+    explicit, region = question
+    with mock.patch.object(module, "_PIECE", piece):
+        value, law = reader(explicit.axes, explicit.values).count(region)
+        assert reader(explicit.axes, explicit.values).law(region) == law
+    assert value == pytest.approx(explicit.value(region), rel=1e-9, abs=1e-7)
+    assert law.variance == pytest.approx(explicit.variance(region), rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(questions(), pieces)
+def test_a_law_has_every_weight_as_often_as_it_occurs(
+    question: tuple[Explicit, Region], piece: int
+) -> None:
+    explicit, region = question
+    with mock.patch.object(module, "_PIECE", piece):
+        law = reader(explicit.axes, explicit.values).law(region)
+    weights, each = np.abs(explicit.weights(region)), explicit.factors()
+    expected = Counter(
+        (round(float(weight), 9), round(float(factor), 9))
+        for weight, factor in zip(weights.flat, each.flat, strict=True)
+        if weight > 1e-9
+    )
+    assert isinstance(law, LinearNoise) and law.scale == SCALE
+    found: Counter[tuple[float, float]] = Counter()
+    for weight, factor, count in law.terms:
+        found[round(weight, 9), round(float(factor), 9)] += count
+    assert found == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), questions(boxes=2), pieces)
+def test_groups_in_any_order_are_counts_of_their_parts(
+    data: st.DataObject, question: tuple[Explicit, Region], piece: int
+) -> None:
+    explicit, region = question
+    groups = data.draw(groupings(explicit.axes))
+    read = reader(explicit.axes, explicit.values)
+    with mock.patch.object(module, "_PIECE", piece):
+        estimates = read.group(region, groups)
+    parts = list(itertools.product(*(ranges for _, ranges in groups)))
+    assert len(estimates.values) == len(estimates.law_of_row) == len(parts)
+    for row, part in enumerate(parts):
+        cut = dict(zip((axis for axis, _ in groups), part, strict=True))
+        within = tuple(
+            Box(
+                tuple(
+                    codes.intersection(CodeSet.of(cut[i])) if i in cut else codes
+                    for i, codes in enumerate(box.sets)
+                )
+            )
+            for box in region
+        )
+        law = estimates.laws[estimates.law_of_row[row]]
+        assert estimates.values[row] == pytest.approx(explicit.value(within), rel=1e-9, abs=1e-7)
+        assert law.variance == pytest.approx(explicit.variance(within), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("axis", AXES, ids=lambda axis: f"{axis.kind}{axis.size}")
+def test_every_interval_of_every_transform(axis: AxisTransform) -> None:
+    values = np.random.default_rng(5).integers(-99, 99, axis.coefficients)
+    explicit, read = Explicit((axis,), values), reader((axis,), values)
+    for start, stop in itertools.combinations(range(axis.size + 1), 2):
+        region = (Box((CodeSet.of((start, stop)),)),)
+        value, law = read.count(region)
+        assert value == pytest.approx(explicit.value(region), rel=1e-10, abs=1e-9)
+        assert law.variance == pytest.approx(explicit.variance(region), rel=1e-10)
+
+
+@settings(max_examples=50, deadline=None)
+@given(questions())
+def test_cells_and_their_variances_are_counts_of_single_cells(
+    question: tuple[Explicit, Region],
+) -> None:
+    explicit, _ = question
+    read = reader(explicit.axes, explicit.values)
+    codes = np.array(list(np.ndindex(*read.transform.shape))).T
+    variances = read.cell_variances(list(codes))
+    cells = read.cells()
+    assert cells.shape == read.transform.shape
+    for cell, variance in list(zip(codes.T, variances, strict=True))[
+        :: max(len(variances) // 9, 1)
+    ]:
+        region = (Box(tuple(CodeSet.single(int(code)) for code in cell)),)
+        assert cells[tuple(cell)] == pytest.approx(explicit.value(region), rel=1e-9, abs=1e-7)
+        assert variance == pytest.approx(explicit.variance(region), rel=1e-9)
+
+
+def test_boxes_that_share_coefficients_add_weights_before_squares() -> None:
+    """Two halves make the total, whose noise is one; apart, they have more."""
+    axes = (Haar(8), Haar(4))
+    read = reader(axes, np.zeros((8, 4), np.int64))
+    halves = [Box((CodeSet.of(half), CodeSet.full(4))) for half in ((0, 4), (4, 8))]
+    whole, one = read.law(tuple(halves)), read.law((halves[0],))
+    single = DiscreteLaplaceSum(SCALE, 1).variance
+    assert whole.variance == pytest.approx(single, rel=1e-12)
+    assert one.variance == pytest.approx(single / 2, rel=1e-12)
+    assert whole == read.law((Box.full((8, 4)),))
+
+
+@pytest.mark.parametrize("piece", [1, 3, 20, 2**22])
+def test_an_l_shape_is_the_sum_of_its_cells_in_pieces_of_any_size(piece: int) -> None:
+    axes = (Nominal(6, ((0, 6), (0, 4), (1, 3))), Tree.uniform(6, 3), Haar(5))
+    shape = [axis.coefficients for axis in axes]
+    values = np.random.default_rng(8).integers(-50, 50, shape)
+    shape_l = (
+        Box((CodeSet.of((0, 2)), CodeSet.full(6), CodeSet.of((1, 4)))),
+        Box((CodeSet.of((2, 3), (5, 6)), CodeSet.of((0, 2)), CodeSet.full(5))),
+    )
+    explicit = Explicit(axes, values)
+    with mock.patch.object(module, "_PIECE", piece):
+        value, law = reader(axes, values).count(shape_l)
+    assert value == pytest.approx(explicit.value(shape_l), rel=1e-10)
+    assert law.variance == pytest.approx(explicit.variance(shape_l), rel=1e-10)
+
+
+def test_all_identity_answers_as_noisy_cells_do() -> None:
+    values = np.random.default_rng(3).integers(-50, 50, (4, 3))
+    read, plain = (
+        reader((Identity(4), Identity(3)), values),
+        NoisyCells(lambda *c: values[c], SCALE),
+    )
+    region = (Box((CodeSet.of((0, 1), (2, 4)), CodeSet.of((1, 3)))),)
+    (value, law), (count, known) = read.count(region), plain.count(region)
+    assert value == count and law.variance == known.variance
+    for confidence in (0.5, 0.95, 1 - 1e-9):
+        assert law.half_width(confidence) == known.half_width(confidence)
+
+
+def test_nothing_counts_zero_without_noise() -> None:
+    read = reader((Haar(4), Identity(3)), np.ones((4, 3), np.int64))
+    nothing = Box((CodeSet.empty(), CodeSet.full(3)))
+    for region in ((), (nothing,), (nothing, nothing)):
+        value, law = read.count(region)
+        assert (value, law.variance, law.half_width(0.99)) == (0, 0, 0)
+        assert read.group(region, [(1, [(0, 2), (2, 3)])]).values.tolist() == [0, 0]
+
+
+def test_groups_that_hold_nothing_of_the_region_count_zero() -> None:
+    read = reader((Haar(4), Haar(3)), np.arange(12).reshape(4, 3))
+    estimates = read.group((Box((CodeSet.of((0, 1)), CodeSet.full(3))),), [(0, [(0, 2), (2, 4)])])
+    laws = [estimates.laws[i] for i in estimates.law_of_row]
+    assert estimates.values[1] == 0 == laws[1].variance < laws[0].variance
+
+
+def test_coefficients_that_a_question_does_not_touch_do_not_matter() -> None:
+    """Not even damaged ones between those that are read."""
+    axes = (Haar(16), Tree.uniform(9, 3, root=False))
+    values = np.random.default_rng(2).integers(-50, 50, [axis.coefficients for axis in axes])
+    region = (Box((CodeSet.of((3, 9)), CodeSet.of((0, 4)))),)
+    touched = np.abs(Explicit(axes, values).weights(region)) > 1e-12
+    assert 0 < touched.sum() < touched.size / 2
+    damaged = np.where(touched, values, 2**62)
+    assert reader(axes, damaged).count(region)[0] == reader(axes, values).count(region)[0]
+
+
+def test_extreme_coefficients_have_finite_answers() -> None:
+    values = np.full((4, 4), 2**63 - 1, np.int64)
+    value, law = reader((Haar(4), Haar(4)), values).count((Box.full((4, 4)),))
+    assert value == pytest.approx(2.0**63) and math.isfinite(law.half_width(0.999))
+
+
+def test_only_the_hull_of_what_is_touched_is_read() -> None:
+    read: list[int] = []
+    values = np.ones((1000, 5), np.int64)
+
+    def watched(*cut: slice) -> NDArray[np.int64]:
+        read.append(values[cut].size)
+        return values[cut]
+
+    far = NoisyCoefficients(Product((Identity(1000), Haar(5))), watched, SCALE, "")
+    assert far.count((Box((CodeSet.of((700, 720)), CodeSet.full(5))),))[0] == pytest.approx(20)
+    far.law((Box.full((1000, 5)),))
+    assert read == [20]
+
+
+def test_conditions_of_boxes_that_touch_too_much_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_MOST_TOUCHED", 10)
+    read = reader((Identity(4), Identity(4)), np.ones((4, 4), np.int64))
+    halves = tuple(Box((CodeSet.of(half), CodeSet.full(4))) for half in ((0, 2), (2, 4)))
+    with pytest.raises(QueryError, match="too many coefficients; ask for its parts"):
+        read.count(halves)
+    assert read.count(halves[:1])[0] == 8
+
+
+def test_nodes_of_a_hierarchy_have_the_variance_of_the_paper() -> None:
+    """A leaf, a group and the total under the nominal wavelet, from its definition."""
+    axis = Nominal.of(nominal("job", JOBS))  # 2 groups, of 2 and 3 leaves
+    read = reader((axis,), np.zeros(axis.coefficients, np.int64))
+
+    def v(factor: int) -> float:
+        return DiscreteLaplaceSum(SCALE * factor, 1).variance
+
+    total = read.law((Box((CodeSet.full(5),)),)).variance
+    group = read.law((Box((CodeSet.of((2, 5)),)),)).variance
+    leaf = read.law((Box((CodeSet.of((2, 3)),)),)).variance
+    assert total == pytest.approx(v(1))
+    assert group == pytest.approx(v(1) / 4 + 2 * v(2) / 16)
+    assert leaf == pytest.approx(group / 9 + v(4) * (4 / 9 + 1 / 9 + 1 / 9) / 9)
