@@ -356,10 +356,10 @@ TRANSFORMS = [
         (SENSITIVITY,),
     ),
     Mutant(
-        "the root of a tree for nothing",
+        "a root that is not measured taken for shared",
         "transforms/tree.py",
-        "return self._depth() + 1 - self.omitted",
-        "return max(self._depth(), 1)",
+        "return Fraction(0) if self.omitted else 1 / self.level_factors[0]",
+        "return 1 / self.level_factors[0]",
         (SENSITIVITY,),
     ),
     Mutant(
@@ -538,7 +538,7 @@ LEDGERS = [
         "privacy/ledger.py",
         'db.execute("BEGIN IMMEDIATE")\n            history = _history(db)',
         'db.execute("BEGIN")\n            history = _history(db)',
-        (f"{LEDGER}::TestProcesses", f"{DURABLE}::test_races_spend_the_budget_exactly"),
+        (f"{DURABLE}::test_the_history_is_judged_under_the_write_lock",),
     ),
     Mutant(
         "commits that do not wait for the disk",
@@ -745,7 +745,8 @@ COUNTING = [
         "the engine's text passed on",
         "counting/source.py",
         "    except Exception:\n        raise EngineError(problem) from None",
-        '    except Exception as error:\n        raise EngineError(f"{problem}: {error}") from None',
+        "    except Exception as error:\n"
+        '        raise EngineError(f"{problem}: {error}") from None',
         (CANARY,),
     ),
     Mutant(
@@ -872,6 +873,20 @@ ANSWERS = [
         'if value and key.rstrip("_") not in allowed:',
         "if False:",
         ("tests/query/test_sql_refusals.py", FUZZ),
+    ),
+    Mutant(
+        "groups ordered as they first appear",
+        "query/answer.py",
+        "places = self.places.get(name)",
+        "places = None",
+        (FUZZ,),
+    ),
+    Mutant(
+        "grouped by an alias that hides an attribute",
+        "query/sql.py",
+        'clause == "GROUP BY" and self._hides_another',
+        'clause == "nothing" and self._hides_another',
+        (FUZZ,),
     ),
     Mutant(
         "BETWEEN without its AND",

@@ -200,6 +200,28 @@ def test_a_ledger_on_a_read_only_disk_is_not_spent(tmp_path: Path, tally: Tally)
     tally("disks filled", 1)
 
 
+def test_the_history_is_judged_under_the_write_lock(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between reading what is left and spending it, nobody else can spend."""
+    world.publish("first")
+    kept_out: list[bool] = []
+    row = ledger._row
+
+    def watched(*arguments: Any) -> Any:
+        with closing(sqlite3.connect(world.ledger, timeout=0, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+                kept_out.append(False)
+            except sqlite3.OperationalError:
+                kept_out.append(True)
+        return row(*arguments)
+
+    monkeypatch.setattr(ledger, "_row", watched)
+    world.publish("second")
+    assert len(kept_out) >= 4 and all(kept_out)  # checked, reserved, publishing, published
+
+
 def test_every_commit_waits_for_the_disk(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that a power cut could undo would forget what was spent."""
     modes: list[tuple[int, str]] = []

@@ -170,6 +170,24 @@ def test_what_the_parser_overlooks_is_refused(release: hushtable.Release, sql: s
     assert asked(release, sql) is None
 
 
+def test_groups_are_ordered_by_their_codes_though_some_are_missing(
+    release: hushtable.Release,
+) -> None:
+    """The first group has no 'low': it comes first in the next all the same."""
+    result = release.sql(
+        "SELECT age, grade, COUNT(*) FROM census WHERE age = 3 AND grade <> 'low' OR age = 1"
+        " GROUP BY age, grade ORDER BY age DESC, grade"
+    )
+    order = [(3, "mid"), (3, "high"), (1, "low"), (1, "mid"), (1, "high")]
+    assert [row[:2] for row in rows_of(result)] == order
+
+
+def test_an_alias_does_not_hide_an_attribute_from_group_by(release: hushtable.Release) -> None:
+    assert asked(release, "SELECT income AS age, COUNT(*) FROM census GROUP BY age") is None
+    assert asked(release, "SELECT income AS x, COUNT(*) FROM census GROUP BY x") is not None
+    assert asked(release, "SELECT LEVEL(age, 1) AS age, COUNT(*) FROM census GROUP BY age")
+
+
 def test_undamaged_statements_are_answered(
     release: hushtable.Release, tables: list[sqlite3.Connection]
 ) -> None:

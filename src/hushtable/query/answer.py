@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -85,6 +85,8 @@ class ResultTable:
     simultaneous: bool = False
     """Whether all the intervals hold at once with the confidence, or each by itself."""
     note: str = ""
+    places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
+    """Where each row's group stands in the order of its column: labels alone do not tell."""
     family: int | None = None
     """How many rows simultaneous intervals must cover: also those that LIMIT left out."""
 
@@ -154,18 +156,24 @@ class ResultTable:
         """Numbers that sort ascending as the term asks."""
         if term.column == "count":
             return -self.values if term.descending else self.values
-        labels = list(self.groups.values())[term.column]
-        ranks = {label: rank for rank, label in enumerate(dict.fromkeys(labels), start=1)}
-        keys = np.array([ranks[label] for label in labels], dtype=np.int64)
-        keys = -keys if term.descending else keys
+        name, labels = list(self.groups.items())[term.column]
+        places = self.places.get(name)
+        if places is None:  # as they first appear
+            ranks = {label: rank for rank, label in enumerate(dict.fromkeys(labels))}
+            places = np.array([ranks[label] for label in labels], dtype=np.intp)
+        keys = -places if term.descending else places.copy()
         nulls = np.array([label is None for label in labels], dtype=bool)
-        keys[nulls] = -len(self) - 1 if term.nulls_first else len(self) + 1
+        beyond = int(places.max(initial=0)) + 1
+        keys[nulls] = -beyond if term.nulls_first else beyond
         return keys
 
     def _taken(self, picks: NDArray[np.intp]) -> ResultTable:
-        groups = {name: _take(labels, picks) for name, labels in self.groups.items()}
         return replace(
-            self, groups=groups, values=self.values[picks], law_of_row=self.law_of_row[picks]
+            self,
+            groups={name: _take(labels, picks) for name, labels in self.groups.items()},
+            places={name: places[picks] for name, places in self.places.items()},
+            values=self.values[picks],
+            law_of_row=self.law_of_row[picks],
         )
 
     def rows(self) -> list[dict[str, Any]]:

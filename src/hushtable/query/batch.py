@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,8 @@ def accumulate(cells: NDArray[Any]) -> NDArray[Any]:
 
     The last two axes slab by slab, while a slab is in the cache; then the slabs, one to the next.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     lead = cells.shape[:-2]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda index: _accumulate_slab(cells[index]), np.ndindex(*lead)))

@@ -174,10 +174,21 @@ class _SelectReader:
                 )
             return items[position - 1].term
         if isinstance(node, exp.Column) and not node.table:
-            for item in items:
-                if item.alias is not None and item.alias.casefold() == node.name.casefold():
-                    return item.term
+            named = [
+                item.term
+                for item in items
+                if item.alias is not None and item.alias.casefold() == node.name.casefold()
+            ]
+            if named and not (clause == "GROUP BY" and self._hides_another(named[0], node.name)):
+                return named[0]
         return self._term(node)
+
+    def _hides_another(self, term: _Term, alias: str) -> bool:
+        """Whether an alias is another attribute's name: SQL groups by the attribute then."""
+        return any(
+            axis != term.axis and attribute.name.casefold() == alias.casefold()
+            for axis, attribute in enumerate(self.schema.attributes)
+        )
 
     def _position(self, term: _Term, terms: list[_Term]) -> int | Literal["count"]:
         """Which GROUP BY term a column shows."""

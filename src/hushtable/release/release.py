@@ -22,17 +22,16 @@ from hushtable.query.batch import (
 )
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, cells_by_group
-from hushtable.query.coefficients import NoisyCoefficients
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw
-from hushtable.query.shrunken import Bands, ShrunkenCoefficients
 from hushtable.release.manifest import Manifest, noise_scale, read_manifest
 from hushtable.release.store import StoredArray
 from hushtable.schema import Attribute, IntegerRange, Schema
-from hushtable.transforms import Product, Tree, product_from_dict
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from hushtable.transforms import Product
 
 ROW_CAP = 100_000
 
@@ -186,6 +185,7 @@ class Release:
             confidence=confidence,
             simultaneous=simultaneous,
             note=self._reader.note,
+            places={g.column: place for g, place in zip(query.groups, places, strict=True)},
         )
         return table.ordered(query.order, query.limit, query.offset).select(query.selected)
 
@@ -283,7 +283,12 @@ def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     return {"cells": cells}, NoisyCells(cells.read, scale)
 
 
+# What a release does not need is not imported: the first answer should come at once.
+
+
 def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    from hushtable.query.coefficients import NoisyCoefficients
+
     transform, scale = _transform(folder, manifest, {"coefficients"})
     entry = manifest.arrays["coefficients"]
     stored = StoredArray(folder, "coefficients", entry, transform.coefficient_shape)
@@ -292,6 +297,9 @@ def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader
 
 
 def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    from hushtable.query.shrunken import Bands, ShrunkenCoefficients
+    from hushtable.transforms import Tree
+
     names = {"coefficients", "thresholds", "errors"}
     transform, scale = _transform(folder, manifest, names)
     if any(isinstance(axis, Tree) for axis in transform.axes):
@@ -313,6 +321,8 @@ def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) 
 
 def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, Fraction]:
     """The transform and the scale of a release of coefficients, with the arrays it must have."""
+    from hushtable.transforms import product_from_dict
+
     if set(manifest.arrays) != names:
         raise ReleaseError(
             f"{folder}: the manifest must list the arrays {', '.join(sorted(names))}"
