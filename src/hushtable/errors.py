@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+MAX_LINE = 1000
+
 
 class HushError(Exception):
-    """Something the user can mend; the command line prints its one line and exits with 2."""
+    """Something the user can mend; the command line prints its one line and exits with 2.
+
+    Names in files that anyone may have written can be endless; lines are not.
+    """
+
+    def __init__(self, line: str = "") -> None:
+        super().__init__(line if len(line) <= MAX_LINE else f"{line[:700]} … {line[-200:]}")
 
 
 class SchemaError(HushError):
