@@ -188,4 +188,4 @@ def test_the_best_tree_is_found_quickly(size: int) -> None:
     best_tree.cache_clear()
     start = time.process_time()
     assert best_tree(size).levels in (3, 4)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 3

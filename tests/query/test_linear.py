@@ -266,7 +266,7 @@ def test_a_fresh_half_width_takes_milliseconds() -> None:
     many = linear_noise(F(121), {(a * b, F(1)): 1 for a in sizes for b in sizes})
     assert many.exact and len(many.terms) > 100
     assert min(_seconds(law) for law in few) < 0.02
-    assert _seconds(many) < 0.4
+    assert min(_seconds(many) for _ in range(3)) < 0.4
 
 
 def _seconds(law: LinearNoise) -> float:

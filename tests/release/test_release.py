@@ -168,7 +168,7 @@ def test_many_groups_come_quickly(tmp_path):
     release.count("a > 1")
     start = time.process_time()
     table = release.sql("SELECT b, a, COUNT(*) FROM t GROUP BY b, a")
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 3  # one group at a time would take a minute
     assert np.array_equal(table.values, cells.T.reshape(-1))
 
 

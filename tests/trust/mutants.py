@@ -768,7 +768,7 @@ COUNTING = [
         "counting/csvfile.py",
         "auto_detect = false, header = true, columns = {{{types}}}",
         "auto_detect = true, header = true",
-        (ENCODE, FILES, "tests/trust/test_odd_rows.py"),
+        ("tests/trust/test_odd_rows.py",),
     ),
     Mutant(
         "spilled data left behind",

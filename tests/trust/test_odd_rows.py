@@ -174,6 +174,31 @@ def test_a_bare_carriage_return(schema: Schema, tmp_path: Path, row: bytes, tall
     tally("odd rows", 1)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("007", "008"),
+        ("1.50", "2.50"),
+        ("1:02:03", "1:02:04"),
+        ("2024-1-31", "2024-2-1"),
+        ("TRUE", "FALSE"),
+        ("12345678901234567890123", "12345678901234567890124"),
+    ],
+    ids=" ".join,
+)
+def test_labels_that_look_like_another_type_stay_as_they_are(
+    labels: tuple[str, str], tmp_path: Path, tally: Tally
+) -> None:
+    """Whether or not an odd row is among them: read as numbers or dates they would be others."""
+    job = {"name": "job", "kind": "nominal", "values": list(labels)}
+    schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": [job]})
+    people = "".join(f"{label}\n" for label in labels) * 20
+    for rows in (people, f"x\n{people}", f'{people}"\n'):
+        (tmp_path / "t.csv").write_text("job\n" + rows)
+        assert counted(tmp_path / "t.csv", schema) == {0: 20, 1: 20}
+    tally("odd rows", 2)
+
+
 def test_a_value_of_another_type_far_down_a_file(
     schema: Schema, tmp_path: Path, size: Size
 ) -> None:

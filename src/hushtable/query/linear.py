@@ -80,10 +80,14 @@ class LinearNoise:
 
 
 def linear_noise(scale: Fraction, terms: dict[tuple[float, Fraction], int]) -> LinearNoise:
-    """The law of given terms; weights that differ by rounding only are taken together."""
+    """The law of given terms; weights that differ by rounding only are taken together.
+
+    A weight of a few rounding errors of the largest is one that cancelled, and is left out.
+    """
     merged: dict[tuple[float, Fraction], int] = {}
+    residue = 1e-14 * max((abs(weight) for weight, _ in terms), default=0.0)
     for (weight, factor), count in terms.items():
-        if weight and count:
+        if count and abs(weight) > residue:
             key = (float(f"{abs(weight):.12g}"), factor)
             merged[key] = merged.get(key, 0) + count
     return LinearNoise(scale, tuple(sorted((w, f, n) for (w, f), n in merged.items())))
