@@ -196,10 +196,25 @@ def test_noise_of_any_shape_is_added_in_place():
         assert (abs(values - 10**6) < 20 * 100).all()
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 64, 200, 10**6])
+def test_every_value_of_a_part_of_an_array_takes_noise_of_its_own(monkeypatch, chunk):
+    monkeypatch.setattr(bulk, "_CHUNK", chunk)
+    for part in (np.s_[1:, :, 2:5], np.s_[:, 2:, ::2], np.s_[2, 1:4], np.s_[:], np.s_[1, 1, 1:1]):
+        values = np.zeros((4, 5, 11), dtype=np.int64)
+        EntropyNoise(SeededEntropy(chunk)).add_laplace(values[part], Fraction(2**38))
+        drawn = values[part].copy()
+        assert len(np.unique(drawn)) == drawn.size  # at this scale a tie has a chance of 1e-8
+        values[part] = 0
+        assert not values.any()
+    transposed = np.zeros((3, 4), np.int64).T
+    EntropyNoise(SeededEntropy(chunk)).add_laplace(transposed, Fraction(2**38))
+    assert len(np.unique(transposed)) == 12
+
+
 def test_arrays_that_cannot_be_added_to_are_refused():
     frozen = np.zeros(4, dtype=np.int64)
     frozen.setflags(write=False)
-    for values in (np.zeros(4), np.zeros(4, np.int32), np.zeros((4, 4), np.int64).T[:2], frozen):
+    for values in (np.zeros(4), np.zeros(4, np.int32), np.zeros(4, ">i8"), frozen):
         with pytest.raises(ValueError):
             EntropyNoise().add_laplace(values, Fraction(1))
 

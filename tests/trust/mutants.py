@@ -323,8 +323,8 @@ TRANSFORMS = [
     Mutant(
         "one scale for coefficients of every factor",
         "curator/dense.py",
-        "_add_to_block(values[where], scale * factor, noise)",
-        "_add_to_block(values[where], scale, noise)",
+        "noise.add_laplace(values[where], scale * factor)",
+        "noise.add_laplace(values[where], scale)",
         (f"{WAVELETS}::test_people_of_several_rows_in_hierarchies_lose_at_most_epsilon",),
     ),
     Mutant(

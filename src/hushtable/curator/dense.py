@@ -13,9 +13,6 @@ from hushtable.transforms import Product
 if TYPE_CHECKING:
     from hushtable.noise.bulk import Noise
 
-# A part that does not lie together in memory is copied to be noised if it is no larger than this.
-_COPIED = 2**20
-
 
 def add_noise(
     values: NDArray[np.int64], transform: Product, scale: Fraction, noise: Noise
@@ -25,22 +22,6 @@ def add_noise(
     Returns η of all these draws together.
     """
     return sum(
-        (
-            _add_to_block(values[where], scale * factor, noise)
-            for where, factor in transform.blocks()
-        ),
+        (noise.add_laplace(values[where], scale * factor) for where, factor in transform.blocks()),
         start=Fraction(0),
     )
-
-
-def _add_to_block(block: NDArray[np.int64], scale: Fraction, noise: Noise) -> Fraction:
-    if not block.size:
-        return Fraction(0)
-    if block.flags.c_contiguous:
-        return noise.add_laplace(block, scale)
-    if block.size > _COPIED:
-        return sum((_add_to_block(part, scale, noise) for part in block), start=Fraction(0))
-    together = np.ascontiguousarray(block)
-    eta = noise.add_laplace(together, scale)
-    block[...] = together
-    return eta

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,27 +30,40 @@ def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """The count of every cell of the domain, in the first corner of an array of some shape."""
     dense = np.zeros(shape, np.int64)
     if isinstance(data, Counts):
-        for i in range(0, len(data.codes), _CHUNK):
-            # Codes are distinct, so that no count is written over.
-            places = _relocated(data.codes[i : i + _CHUNK], data.shape, shape)
-            dense.reshape(-1)[places] = data.counts[i : i + _CHUNK]
+        _lay_out(data, dense)
     else:
         for codes, rows in _chunks(data):
             np.add.at(dense, codes, rows)
     return dense
 
 
+def _lay_out(data: Counts, dense: NDArray[np.int64]) -> None:
+    """Write each count to its place, on every core: codes are distinct, so none meets another."""
+    flat = dense.reshape(-1)
+
+    def write(first: int) -> None:
+        codes = data.codes[first : first + _CHUNK]
+        flat[_relocated(codes, data.shape, dense.shape)] = data.counts[first : first + _CHUNK]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(write, range(0, len(data.codes), _CHUNK)))
+
+
 def _relocated(
     codes: NDArray[np.int64], shape: tuple[int, ...], room: tuple[int, ...]
 ) -> NDArray[np.int64]:
-    """The linear codes of cells in a larger array in whose first corner their own stands."""
-    if shape == room:
-        return codes
-    places, stride = np.zeros_like(codes), 1
-    for size, space in zip(reversed(shape), reversed(room), strict=True):
-        codes, along = np.divmod(codes, size)
-        places += along * stride
-        stride *= space
+    """The linear codes of cells in a larger array in whose first corner their own stands.
+
+    An axis that grows pushes whatever stands before it outwards: by the room it gains, as many
+    times as there are rows of it before the cell.
+    """
+    places = codes
+    rows, space = 1, 1  # the cells of a row along this axis, and the room behind the axis
+    for size, wide in zip(reversed(shape[1:]), reversed(room[1:]), strict=True):
+        rows *= size
+        if size != wide:
+            places = places + codes // rows * ((wide - size) * space)
+        space *= wide
     return places
 
 

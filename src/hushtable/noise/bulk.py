@@ -12,7 +12,7 @@ largest scale allowed, so noise on values within 2^62 does not overflow.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import repeat
@@ -107,16 +107,15 @@ def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np
 
 
 def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) -> None:
-    """Add discrete Laplace noise in place to a C-contiguous int64 array of any shape."""
-    if values.dtype != np.int64 or not values.flags.carray:
-        raise ValueError("noise is added to writable C-contiguous int64 arrays")
-    flat = values.reshape(-1)
+    """Add discrete Laplace noise in place to an int64 array of any shape, or a part of one."""
+    if values.dtype != np.int64 or not values.flags.behaved:
+        raise ValueError("noise is added to writable int64 arrays")
     if in_range(scale):
-        _add(flat, laplace_tables(scale), entropy)
+        _add(values, laplace_tables(scale), entropy)
     else:
         _check_scale(scale)
-        for i in range(len(flat)):
-            flat[i] = int(flat[i]) + exact.discrete_laplace(scale, entropy)
+        for where in np.ndindex(values.shape):
+            values[where] = int(values[where]) + exact.discrete_laplace(scale, entropy)
 
 
 def _check_scale(scale: Fraction) -> None:
@@ -130,16 +129,40 @@ def _add(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
     Sources are spawned in the order of the chunks, so the draws do not depend on the threads. The
     pool lives no longer than the call: threads do not survive a fork.
     """
-    if len(values) <= _CHUNK:
+    if values.size <= _CHUNK:
         _add_chunk(values, tables, entropy)
         return
-    chunks = [values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK)]
+    chunks = list(_chunks(values))
     sources = [entropy.spawn() for _ in chunks]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(_add_chunk, chunks, repeat(tables), sources))
 
 
+def _chunks(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Parts of the array, each of at most one chunk of values."""
+    if values.flags.c_contiguous:
+        values = values.reshape(-1)
+    if values.size <= _CHUNK:
+        yield values
+        return
+    together = _CHUNK * len(values) // values.size
+    if not together:
+        for part in values:
+            yield from _chunks(part)
+        return
+    for start in range(0, len(values), together):
+        yield values[start : start + together]
+
+
 def _add_chunk(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+    """Add draws in place; values that lie apart in memory are brought together for it."""
+    together = np.ascontiguousarray(values)
+    _add_blocks(together.reshape(-1), tables, entropy)
+    if together is not values:
+        values[...] = together.reshape(values.shape)
+
+
+def _add_blocks(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
     """Add draws in place, block by block."""
     parts, longest = len(tables.entries), min(len(values), _BLOCK)
     bits = np.empty(parts * longest, dtype=np.uint16)

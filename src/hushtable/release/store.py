@@ -12,10 +12,10 @@ import math
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
@@ -32,6 +32,9 @@ MAX_ITEMS = 4_000_000
 """The most values a manifest may hold: parsed, they take some sixty bytes each."""
 MAX_AXES = 64
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 _DTYPES = {np.dtype(f"<i{width}").str: np.dtype(f"<i{width}") for width in (1, 2, 4, 8)}
 
 
@@ -43,6 +46,16 @@ class Content:
     arrays: Mapping[str, NDArray[np.int64]]
     noise: dict[str, Any]
     parameters: dict[str, Any]
+
+
+def _on_every_core(work: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
+    """What becomes of each task; raises what a task raised."""
+    if len(tasks) < 2:
+        return [work(task) for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor  # only here: a small answer needs none
+
+    with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
+        return list(pool.map(work, tasks))
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────
@@ -75,15 +88,18 @@ def _write_array(path: Path, array: NDArray[np.int64]) -> dict[str, Any]:
     flat = array.reshape(-1)
     narrow = _narrowest(flat)
     header = _header(narrow, array.shape)
-    hashes = []
     step = CHUNK // narrow.itemsize
     with open(path, "xb") as file:
         file.write(header)
-        for start in range(0, len(flat), step):
-            piece = flat[start : start + step].astype(narrow).tobytes()
-            file.write(piece)
-            hashes.append(hashlib.sha256(piece).hexdigest())
         file.flush()
+
+        def write(start: int) -> str:
+            """Write one chunk to its place; returns its checksum."""
+            piece = flat[start : start + step].astype(narrow).view(np.uint8).data
+            _write_at(file.fileno(), piece, len(header) + start * narrow.itemsize)
+            return hashlib.sha256(piece).hexdigest()
+
+        hashes = _on_every_core(write, range(0, len(flat), step))
         os.fsync(file.fileno())
     return {
         "file": path.name,
@@ -94,8 +110,17 @@ def _write_array(path: Path, array: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
+def _write_at(descriptor: int, piece: memoryview, offset: int) -> None:
+    while piece:  # a call may write less than it is given
+        written = os.pwrite(descriptor, piece, offset)
+        piece, offset = piece[written:], offset + written
+
+
 def _narrowest(values: NDArray[np.int64]) -> np.dtype[Any]:
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    """The smallest integers that hold all values: looked for by pieces, which stay in the cache."""
+    pieces = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+    ends = _on_every_core(lambda piece: (int(piece.min()), int(piece.max())), pieces)
+    low, high = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
     for dtype in _DTYPES.values():
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
             return dtype
@@ -236,15 +261,7 @@ class StoredArray:
         return touched
 
     def _verify(self, chunks: NDArray[np.intp]) -> None:
-        if len(chunks) < 2:
-            for chunk in chunks.tolist():
-                self._verify_chunk(chunk)
-            return
-        from concurrent.futures import ThreadPoolExecutor  # only here: a small answer needs none
-
-        with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as pool:
-            for _ in pool.map(self._verify_chunk, chunks.tolist()):  # raises what a chunk raised
-                pass
+        _on_every_core(self._verify_chunk, chunks.tolist())
 
     def _verify_chunk(self, chunk: int) -> None:
         piece = self._bytes[chunk * CHUNK : (chunk + 1) * CHUNK]
