@@ -116,6 +116,11 @@ def test_cells_can_be_opened_by_other_tools(hush: Hush, shared: Path, tmp_path: 
     cells = pq.read_table(tmp_path / "c.parquet")
     total = hush("query", release, TOTAL, "--json").json["value"]
     assert cells.num_rows == 79_800 and sum(cells["count"].to_pylist()) == total
+    assert hush("export", release, "-o", tmp_path / "w.parquet", "--whole").code == 0
+    whole = pq.read_table(tmp_path / "w.parquet")["count"].to_numpy()
+    assert whole.min() >= 0 and whole.sum() == total
+    both = hush("export", release, "-o", tmp_path / "n.csv", "--whole", "--synthetic", "4")
+    assert both.code == 2 and "whole already" in both.err
     assert hush("export", release, "-o", tmp_path / "c.csv").code == 0
     assert pc.read_csv(tmp_path / "c.csv").num_rows == 79_800
 

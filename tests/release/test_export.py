@@ -8,11 +8,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from release_folders import CENSUS, make_release, ranges
 
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.release import export
 from hushtable.release.export import export_cells, export_table
+from hushtable.release.rounding import whole_counts
+from hushtable.release.synthesize import nearest_counts
 
 
 def read_back(path) -> pa.Table:
@@ -46,6 +50,34 @@ def test_every_cell_comes_back(tmp_path, census, census_cells, monkeypatch, endi
         expected = labels[np.indices(census_cells.shape)[axis].reshape(-1)]
         assert table[attribute.name].to_pylist() == expected.tolist()
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, "census.release"]
+
+
+def test_whole_counts_keep_the_total_and_have_no_error(tmp_path, census, census_cells):
+    path = tmp_path / "whole.parquet"
+    export_cells(census, path, whole=True)
+    table = read_back(path)
+    assert "stderr" not in table.column_names and table["count"].type == pa.int64()
+    counts = table["count"].to_numpy()
+    assert counts.min() >= 0 and counts.sum() == max(census_cells.sum(), 0)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.one_of(st.integers(-50, 50), st.integers(-(10**12), 10**12)), min_size=1),
+    st.sampled_from([1.0, 0.3, 1 / 3]),
+)
+def test_whole_counts_are_the_nearest_ones_rounded(numbers, unit):
+    """Never further than one from the nearest real ones, and of their total exactly."""
+    cells = np.array(numbers) if unit == 1 else np.array(numbers, np.float64) * unit
+    whole, total = whole_counts(cells), max(round(float(cells.sum())), 0)
+    assert whole.dtype == np.int64 and whole.min() >= 0 and whole.sum() == total
+    if total:
+        assert np.abs(whole - nearest_counts(cells, float(total))).max() < 1 + 1e-3
+
+
+def test_whole_counts_of_counts_are_themselves():
+    assert whole_counts(np.array([[0, 3], [7, 0]])).tolist() == [[0, 3], [7, 0]]
+    assert whole_counts(np.array([-5, 2])).tolist() == [0, 0]
 
 
 def test_labels_that_look_like_formulas_or_errors_stay_text(tmp_path, census):

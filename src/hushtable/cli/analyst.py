@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.show import open_release, print_json, print_result, print_table, row_bar
+from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.release import Release
@@ -143,20 +144,25 @@ def print_attributes(schema: Any) -> None:
 @click.command()
 @release_argument
 @click.option("--out", "-o", type=FilePath, required=True, help="A new .parquet, .csv or .xlsx.")
+@click.option("--whole", is_flag=True, help="Whole counts, none negative, that keep the total.")
 @click.option("--synthetic", metavar="ROWS", type=int, help="Write synthetic rows, not cells.")
 @click.option("--seed", type=int, help="Repeat the same synthetic rows.")
 @json_option
-def export(release: str, out: Path, synthetic: int | None, seed: int | None, as_json: bool) -> None:
+def export(
+    release: str, out: Path, whole: bool, synthetic: int | None, seed: int | None, as_json: bool
+) -> None:
     """Write a release as a table of cells, or as synthetic rows.
 
     Example: hush export census.release -o cells.parquet
     """
     from hushtable.release.export import check_target, export_cells, export_table
 
+    if whole and synthetic is not None:
+        raise OptionError("--whole is for cells; synthetic rows are whole already")
     opened = open_release(release)
     if synthetic is None:
         with row_bar("writing cells", quiet=as_json) as progress:
-            rows = export_cells(opened, out, progress)
+            rows = export_cells(opened, out, progress, whole=whole)
     else:
         check_target(out, synthetic)
         rows = synthetic

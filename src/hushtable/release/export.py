@@ -16,6 +16,7 @@ from hushtable.errors import OptionError
 from hushtable.query.answer import ResultTable
 from hushtable.release.decode import decoder
 from hushtable.release.release import Release
+from hushtable.release.rounding import whole_counts
 
 ENDINGS = (".parquet", ".csv", ".xlsx")
 SHEET_ROWS = 1_048_576
@@ -38,11 +39,16 @@ def check_target(path: Path, rows: int) -> None:
         raise OptionError(f"{rows:,} rows do not fit a spreadsheet ({SHEET_ROWS:,}); use .parquet")
 
 
-def export_cells(release: Release, path: Path, progress: Progress | None = None) -> int:
-    """Write every cell with its labels, noisy count and standard error; returns how many."""
+def export_cells(
+    release: Release, path: Path, progress: Progress | None = None, *, whole: bool = False
+) -> int:
+    """Write every cell with its labels, noisy count and standard error; returns how many.
+
+    Whole counts have no standard error: they are no longer unbiased.
+    """
     total = release.schema.cells
     check_target(path, total)
-    _write(_cell_batches(release), path, total, progress)
+    _write(_cell_batches(release, whole), path, total, progress)
     return total
 
 
@@ -56,10 +62,10 @@ def export_table(table: pa.Table | ResultTable, path: Path) -> None:
     _write(iter(batches), path, arrow.num_rows, None)
 
 
-def _cell_batches(release: Release) -> Iterator[pa.RecordBatch]:
+def _cell_batches(release: Release, whole: bool) -> Iterator[pa.RecordBatch]:
     """The cells in the order of their codes, a piece at a time."""
     schema = release.schema
-    flat = release.cells().reshape(-1)
+    flat = (whole_counts(release.cells()) if whole else release.cells()).reshape(-1)
     decoders = {attribute.name: decoder(attribute) for attribute in schema.attributes}
     count_name, stderr_name = _unused(("count", "stderr"), decoders)
     for start in range(0, schema.cells, _BATCH):
@@ -71,7 +77,8 @@ def _cell_batches(release: Release) -> Iterator[pa.RecordBatch]:
             for (name, decode), along in zip(decoders.items(), codes, strict=True)
         }
         columns[count_name] = pa.array(counts)
-        columns[stderr_name] = pa.array(release.cell_stderrs(codes))
+        if not whole:
+            columns[stderr_name] = pa.array(release.cell_stderrs(codes))
         yield pa.RecordBatch.from_pydict(columns)
 
 
