@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import counting, kernel_lines, noise, query, transforms
+from benchmarks import counting, kernel_lines, noise, query, sparse, transforms
 
-for benchmark in (kernel_lines, noise, counting, transforms, query):
+for benchmark in (kernel_lines, noise, counting, transforms, query, sparse):
     benchmark.run()
     print()

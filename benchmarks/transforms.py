@@ -13,10 +13,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.noise.bulk import EntropyNoise
 from hushtable.transforms import Haar, Identity, Nominal, Product
 
 SHAPE = (128, 2, 512, 1024)
@@ -70,6 +73,8 @@ def _works(shape: tuple[int, ...]) -> dict[str, Callable[[], object]]:
         "nominal × Haar inverse": lambda: nominal.inverse(wide, floats),
         "plain numpy: Haar × Haar forward": lambda: _plain_forward(haar, counts),
         "plain numpy: Haar × Haar inverse": lambda: _plain_inverse(counts, floats),
+        "forward, exact noise, inverse": lambda: _whole_way(haar, counts),
+        "plain numpy: forward, noise, inverse": lambda: _plain_way(haar, counts, floats),
         f"error bars of {QUERIES:,} boxes": lambda: _error_bars(nominal),
     }
 
@@ -88,7 +93,7 @@ def _plain_forward(product: Product, counts: NDArray[np.int64]) -> None:
         transform.forward(counts, axis)
 
 
-def _plain_inverse(values: NDArray[np.int64], estimates: NDArray[np.float64]) -> None:
+def _plain_inverse(values: NDArray[Any], estimates: NDArray[np.float64]) -> None:
     """The last two axes, in place, as one would write it without compiled code."""
     np.copyto(estimates, values)
     for lines in (np.moveaxis(estimates, -2, 0), np.moveaxis(estimates, -1, 0)):
@@ -99,6 +104,22 @@ def _plain_inverse(values: NDArray[np.int64], estimates: NDArray[np.float64]) ->
             left /= 2
             np.subtract(left, right, out=right)
             apart //= 2
+
+
+def _whole_way(product: Product, counts: NDArray[np.int64]) -> None:
+    product.forward(counts)
+    EntropyNoise().add_laplace(counts, Fraction(product.entering))
+    product.inverse(counts, counts.view(np.float64))
+    counts[...] = 1
+
+
+def _plain_way(product: Product, counts: NDArray[np.int64], estimates: NDArray[np.float64]) -> None:
+    """The same with the noise of an ordinary generator, which is faster and not private."""
+    _plain_forward(product, counts)
+    noise = np.random.default_rng(1).laplace(scale=product.entering, size=counts.shape)
+    np.add(counts, np.rint(noise, out=noise), out=estimates)
+    _plain_inverse(estimates, estimates)
+    counts[...] = 1
 
 
 def _error_bars(product: Product) -> None:

@@ -18,9 +18,12 @@ _HOMES = {
     "Schema": "hushtable.schema",
     "publish": "hushtable.publishing",
     "curate": "hushtable.publishing",
+    "plan": "hushtable.planner",
+    "Plan": "hushtable.planner",
     "open": "hushtable.release",
     "Release": "hushtable.release",
     "Answer": "hushtable.query.answer",
+    "Synthesizer": "hushtable.synthesizer",
     "CsvFormat": "hushtable.counting",
     "HushError": "hushtable.errors",
 }
@@ -28,15 +31,32 @@ _HOMES = {
 if TYPE_CHECKING:
     from hushtable.counting import CsvFormat
     from hushtable.errors import HushError
+    from hushtable.planner import Plan, plan, workload
     from hushtable.publishing import curate, publish
     from hushtable.query.answer import Answer
     from hushtable.release import Release, open
     from hushtable.schema import Schema
+    from hushtable.synthesizer import Synthesizer
 
-__all__ = ["Answer", "CsvFormat", "HushError", "Release", "Schema", "curate", "open", "publish"]
+__all__ = [
+    "Answer",
+    "CsvFormat",
+    "HushError",
+    "Plan",
+    "Release",
+    "Schema",
+    "Synthesizer",
+    "curate",
+    "open",
+    "plan",
+    "publish",
+    "workload",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "workload":
+        return import_module("hushtable.planner.workload")
     if name not in _HOMES:
         raise AttributeError(f"module 'hushtable' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

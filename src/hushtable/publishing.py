@@ -21,6 +21,7 @@ from hushtable.counting import CsvFormat, code_table, count_table
 from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
+from hushtable.planner import Workload, plan
 from hushtable.privacy.account import Account
 from hushtable.privacy.ledger import Ledger, Reservation
 from hushtable.privacy.loss import (
@@ -54,6 +55,7 @@ def publish(
     epsilon: EpsilonLike,
     out: str | Path,
     mechanism: str = AUTO,
+    workload: str | Workload | None = None,
     settings: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
     csv: CsvFormat | None = None,
@@ -62,16 +64,17 @@ def publish(
 ) -> Release:
     """Publish a table: spend ε and write a release folder.
 
-    `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. The ledger
-    is by default the schema's file name with `.ledger` added. `csv` says how CSV files are written
+    `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. `auto`
+    publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
+    default the schema's file name with `.ledger` added. `csv` says how CSV files are written
     where their first line does not tell. An `entropy` source other than the
     system's is for tests and experiments: the release is then marked as not private.
     """
     step = progress or _ignore
     schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
-    recipe = find_mechanism(mechanism)
-    chosen = {key: str(value) for key, value in (settings or {}).items()}
     _check_schema(schema)
+    name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, workload)
+    recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
     _check_target(target)
     _check_budget(schema, ledger, amount)
@@ -87,6 +90,7 @@ def publish(
         curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
         manifest = _manifest(schema, recipe, content, reservation, mechanism, noise.private)
+        manifest |= {"plan": planned} if planned else {}
         _write(target, manifest, content, books, reservation, step)
     except (HushError, OSError, MemoryError) as problem:
         raise _after_paying(problem, _what_was_spent(books, reservation)) from None
@@ -164,6 +168,30 @@ def _check_target(target: Path) -> None:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "its name is not possible"
         raise OptionError(f"{str(target)!r} cannot be written: {reason}") from None
+
+
+def _recipe(
+    schema: Schema,
+    epsilon: Fraction,
+    mechanism: str,
+    settings: Mapping[str, Any],
+    workload: str | Workload | None,
+) -> tuple[str, dict[str, str], dict[str, Any] | None]:
+    """A mechanism and its settings: as asked, or as planned, and then the plan.
+
+    A plan follows from public facts alone, so it may be told.
+    """
+    if mechanism != AUTO:
+        if workload is not None:
+            raise OptionError(f"a workload is for {AUTO!r}; {mechanism!r} does not use one")
+        return mechanism, {key: str(value) for key, value in settings.items()}, None
+    if settings:
+        raise OptionError(f"{AUTO!r} chooses the settings itself; to give some, name a mechanism")
+    found = plan(schema, epsilon=epsilon, workload="ranges" if workload is None else workload)
+    best = found.recommended
+    told = {"workload": found.workload.name, "recommended": best.to_dict()}
+    told["others"] = {f.mechanism: f.rmse for f in found.forecasts if f is not best}
+    return best.mechanism, best.parameters, told
 
 
 def _check_free(target: Path) -> None:
@@ -253,6 +281,7 @@ def _write(
     partial.mkdir(mode=0o700)
     with held_folder(partial):
         manifest["arrays"] = write_arrays(partial, content.arrays)
+        manifest |= _write_table(partial, manifest, content)
         step("publish")
         _check_free(target)  # another may have taken the name; ε can still be given back
         # Announced before the manifest is there: without one, no reader opens the folder.
@@ -263,6 +292,16 @@ def _write(
         sync_folder(target.parent)
     step("record")
     books.published(reservation.id, checksum)
+
+
+def _write_table(folder: Path, manifest: dict[str, Any], content: Content) -> dict[str, Any]:
+    """A summary is also written as a table for everyone; others are dense, and have no table."""
+    if content.reader != "summary":
+        return {}
+    from hushtable.release.summary import write_table
+
+    schema = Schema.from_dict(manifest["schema"])
+    return {"table": write_table(folder, schema, dict(content.arrays), content.parameters)}
 
 
 def _what_was_spent(books: Ledger, reservation: Reservation) -> str:

@@ -33,7 +33,7 @@ def test_tenths_add_up_exactly_to_the_budget(hush: Hush, own: Path) -> None:
 
 def test_publish_speaks_json(hush: Hush, own: Path) -> None:
     told = hush(*publish(own, "-e", "1", "-o", own / "a.release", "--json")).json
-    assert told["mechanism"] == "basic" and told["left"] == "2" and told["epsilon"] == "1"
+    assert told["mechanism"] == "mixed" and told["left"] == "2" and told["epsilon"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,9 @@ def test_publish_speaks_json(hush: Hush, own: Path) -> None:
         (["-e", "-1"], "above zero"),
         (["-e", "99"], "whole budget of 3"),
         (["-e", "1", "--mechanism", "magic"], "no mechanism 'magic'"),
-        (["-e", "1", "--set", "x=1"], "no setting 'x'"),
+        (["-e", "1", "--set", "x=1"], "'auto' chooses the settings itself"),
+        (["-e", "1", "-m", "basic", "--set", "x=1"], "no setting 'x'"),
+        (["-e", "1", "-m", "basic", "-w", "ranges"], "a workload is for 'auto'"),
         (["-e", "1", "--set", "x"], "key=value"),
         ([], "Missing option '--epsilon'"),
     ],
@@ -156,3 +158,54 @@ def test_csv_files_of_other_makes_are_published(hush: Hush, tmp_path: Path) -> N
     assert hush("query", tmp_path / "d.release", '"größe" = 7', "--json").json["value"] > 400
     refused = hush(*common, "--csv-encoding", "klingon", "-o", tmp_path / "e.release")
     assert refused.code == 2 and "encoding" in refused.err
+
+
+class TestPlan:
+    def test_the_best_comes_first_in_words_and_in_json(self, hush: Hush, shared: Path) -> None:
+        asked = ("plan", shared / "census.toml", "--epsilon", "1", "--error", "100")
+        told = hush(*asked, "--people", "5000", "--json").json
+        errors = [entry["rmse"] for entry in told["mechanisms"]]
+        assert (
+            errors == sorted(errors) and told["recommended"] == told["mechanisms"][0]["mechanism"]
+        )
+        assert told["mechanisms"][0]["relative"] == errors[0] / 5000
+        assert float(told["mechanisms"][0]["epsilon_for_error"]) > 0
+        said = hush(*asked).out
+        assert (
+            f"Recommended: {told['recommended']}" in said and "A count of 1,000 would be ±" in said
+        )
+        assert "Twice the ε would make that ±" in said and "± 100 takes ε =" in said
+        assert "depends on the data: privelet*" in said and "hush publish DATA" in said
+
+    def test_nothing_is_spent_or_read(self, hush: Hush, shared: Path) -> None:
+        before = sorted(path.name for path in shared.iterdir())
+        assert hush("plan", shared / "census.toml", "--epsilon", "0.5").code == 0
+        assert sorted(path.name for path in shared.iterdir()) == before
+
+    @pytest.mark.parametrize("ending", ["png", "svg"])
+    def test_a_picture_of_error_by_size(
+        self, hush: Hush, shared: Path, tmp_path: Path, ending: str
+    ) -> None:
+        picture = tmp_path / f"plan.{ending}"
+        asked = ("plan", shared / "census.toml", "-e", "1", "--plot", picture)
+        assert hush(*asked).code == 0 and picture.stat().st_size > 5000
+        again = hush(*asked)
+        assert again.code == 2 and "there already" in again.err
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["-e", "0"], "above zero"),
+            (["-e", "1", "-w", "everything"], "there is no workload"),
+            (["-e", "1", "--error", "-3"], "above zero"),
+            (["-e", "1", "--error", "nan"], "above zero"),
+            (["-e", "1", "--people", "0"], "whole number above zero"),
+            (["-e", "1", "--plot", "p.pdf"], ".png or .svg"),
+            ([], "--epsilon"),
+        ],
+    )
+    def test_bad_options_are_one_line(
+        self, hush: Hush, shared: Path, options: list[str], words: str
+    ) -> None:
+        refused = hush("plan", shared / "census.toml", *options)
+        assert refused.code == 2 and words in refused.err and refused.err.count("\n") == 1

@@ -17,8 +17,8 @@ from hushtable.curator import Curator, Grid, LargestPart, Regions, Whole
 from hushtable.curator.curator import Tally
 from hushtable.errors import BudgetError, OptionError
 from hushtable.privacy.account import Account
-from hushtable.privacy.loss import ETA_LIMIT, Exposure
-from hushtable.transforms import Identity, Product
+from hushtable.privacy.loss import ETA_LIMIT, LARGEST_SCALE, Exposure
+from hushtable.transforms import Haar, Identity, Nominal, Product
 
 PARTS = Regions([[0, 0, 1], [2, 1, -1]])
 CELLS = Product((Identity(2), Identity(3)))
@@ -283,6 +283,39 @@ class TestMisuse:
     def test_nothing_can_be_put_in_front_of_a_trusted_object(self, trusted: Any, name: str) -> None:
         with pytest.raises((AttributeError, TypeError)):
             setattr(trusted, name, 1)
+
+    @pytest.mark.parametrize(
+        ("inside", "name", "claim"),
+        [
+            (lambda whole: whole, "moving", 1),
+            (lambda whole: whole.axes[1], "classes", Nominal(1, ()).classes),
+            (lambda whole: whole.axes[1], "tree", Nominal(2, ((0, 2),)).tree),
+        ],
+        ids=["less moves", "less takes noise", "another tree"],
+    )
+    def test_what_is_put_in_front_of_a_transform_does_not_come_along(
+        self, inside: Callable[[Product], Any], name: str, claim: Any
+    ) -> None:
+        """What a transform has worked out it keeps, where anybody could write something else."""
+        honest, forged = (Product((Haar(2), Nominal(3, ((0, 3),)))) for _ in range(2))
+        vars(inside(forged))[name] = claim
+        asked = []
+        for transform in (honest, forged):
+            noise = ListedNoise()
+            curator(noise=noise, neighbours="replace-one").noisy_coefficients(transform, epsilon=1)
+            asked.append([(scale, values.tolist()) for values, scale in noise.asked])
+        assert asked[0] == asked[1]
+
+    def test_a_factor_too_large_for_its_noise_is_refused_unpaid(self) -> None:
+        noise, wide = ListedNoise(), Product((Identity(2), Nominal(3, ((0, 3),))))
+        asked = curator(noise=noise)
+        # A row changes 2 in all; the factor of coefficients below 3 siblings is 4.
+        smallest = Fraction(2 * 4, LARGEST_SCALE)
+        asked.noisy_coefficients(wide, epsilon=smallest)
+        assert max(scale for _, scale in noise.asked) == LARGEST_SCALE
+        with pytest.raises(OptionError, match="so small"):
+            asked.noisy_coefficients(wide, epsilon=smallest / 2)
+        assert asked.spent == smallest and len(noise.asked) == 2
 
     def test_a_partition_does_not_change_once_it_is_made(self) -> None:
         labels = np.array([[0, 0, 1], [2, 1, -1]])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hushtable.curator import Grid, LargestPart, Regions, Whole
 from hushtable.curator import holding as holdings
 from hushtable.errors import OptionError
-from hushtable.transforms import Identity, Product
+from hushtable.transforms import Haar, Identity, Nominal, Product, Tree
 
 CELLS = Product((Identity(2), Identity(3)))
 
@@ -176,6 +176,21 @@ class TestScales:
             for counts in after
         ]
         assert max(changes) == claimed
+
+    def test_every_coefficient_takes_noise_once_at_the_scale_of_its_factors(self) -> None:
+        shares = (Fraction(1, 6), Fraction(5, 6))
+        axes = (Nominal(5, ((0, 5), (0, 4))), Tree.uniform(3, 3, shares=shares), Haar(2))
+        noise, whole = ListedNoise(Fraction(1, 2**80)), Product(axes)
+        dense = np.arange(30).reshape(5, 3, 2)
+        asked = curator(noise=noise, data=counts_of(dense))
+        noisy = asked.noisy_coefficients(whole, epsilon="0.5")
+        assert np.array_equal(noisy.values, whole.forward(dense.copy()) + 1)
+        assert noisy.scale == 2 * 3 * 2 * 2
+        factors = product([1, *[2] * 2, *[6] * 4], [3, *[Fraction(3, 5)] * 3], [1, 1])
+        expected = sorted(noisy.scale * a * b * c for a, b, c in factors)
+        drawn = sorted(scale for values, scale in noise.asked for _ in values.flat)
+        assert drawn == expected
+        assert asked.eta == len(noise.asked) * Fraction(1, 2**80)
 
     def test_a_product_multiplies_what_a_row_changes_along_its_axes(self) -> None:
         assert (CELLS.entering, CELLS.moving) == (1, 2)

@@ -10,8 +10,15 @@ import transform_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.errors import ReleaseError
-from hushtable.transforms import AxisTransform, Product, from_dict, product_from_dict
+from hushtable.errors import OptionError, ReleaseError
+from hushtable.transforms import (
+    AxisTransform,
+    Haar,
+    Identity,
+    Product,
+    from_dict,
+    product_from_dict,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -88,3 +95,20 @@ def test_these_are_refused(described: Any) -> None:
 def test_a_product_is_a_list(described: Any) -> None:
     with pytest.raises(ReleaseError):
         product_from_dict(described)
+
+
+class Sly(int):
+    """An integer that is smaller when its levels are counted."""
+
+    def __sub__(self, other: int) -> int:
+        return 0
+
+
+def test_a_size_that_could_count_otherwise_is_refused_also_when_it_comes_later() -> None:
+    for make in (Haar, Identity):
+        with pytest.raises(OptionError, match="size must be an integer"):
+            make(Sly(8))
+        axis = make(8)
+        object.__setattr__(axis, "size", Sly(8))
+        with pytest.raises(ReleaseError, match="size must be an integer"):
+            product_from_dict([axis.to_dict()])

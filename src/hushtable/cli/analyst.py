@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +77,9 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
 @click.command()
 @release_argument
 @click.option("--verify", is_flag=True, help="Check every byte's checksum.")
+@click.option("--plot", type=FilePath, help="Draw a network: a new .svg or .png.")
 @json_option
-def info(release: str, verify: bool, as_json: bool) -> None:
+def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
     """Say what a release is, how it was made and what it guarantees.
 
     Example: hush info census.release --verify
@@ -85,8 +87,13 @@ def info(release: str, verify: bool, as_json: bool) -> None:
     opened = open_release(release)
     if verify:
         opened.verify()
+    if plot is not None:
+        from hushtable.release.drawing import draw_network
+
+        draw_network(opened, plot)
     if as_json:
-        print_json(_facts(opened) | {"verified": verify})
+        drawn = {} if plot is None else {"plot": str(plot)}
+        print_json(_facts(opened) | {"verified": verify} | drawn)
         return
     facts = _facts(opened)
     print_table(
@@ -95,7 +102,7 @@ def info(release: str, verify: bool, as_json: bool) -> None:
         [
             ["guarantee", facts["guarantee"]],
             ["protects", facts["unit"]],
-            ["cells", f"{facts['cells']:,}"],
+            ["cells", _show_cells(facts["cells"])],
             ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
             ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
             ["created", facts["created"]],
@@ -106,6 +113,12 @@ def info(release: str, verify: bool, as_json: bool) -> None:
         left=2,
     )
     print_attributes(opened.schema)
+    if opened.network is not None:
+        print("\n".join(opened.network.lines()))
+
+
+def _show_cells(cells: int) -> str:
+    return f"{cells:,}" if cells < 10**15 else f"about 10^{math.log10(cells):.1f}"
 
 
 def _facts(release: Release) -> dict[str, Any]:
@@ -155,7 +168,7 @@ def export(
 
     Example: hush export census.release -o cells.parquet
     """
-    from hushtable.release.export import check_target, export_cells, export_table
+    from hushtable.release.export import export_cells, export_rows
 
     if whole and synthetic is not None:
         raise OptionError("--whole is for cells; synthetic rows are whole already")
@@ -164,9 +177,8 @@ def export(
         with row_bar("writing cells", quiet=as_json) as progress:
             rows = export_cells(opened, out, progress, whole=whole)
     else:
-        check_target(out, synthetic)
-        rows = synthetic
-        export_table(opened.synthesize(rows, seed=seed), out)
+        with row_bar("writing rows", quiet=as_json) as progress:
+            rows = export_rows(opened, out, synthetic, seed=seed, progress=progress)
     if as_json:
         print_json({"file": str(out), "rows": rows})
     else:

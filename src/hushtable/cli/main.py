@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 from hushtable import __version__
-from hushtable.cli import analyst, owner
+from hushtable.cli import analyst, owner, planning
 from hushtable.errors import HushError
 
 
@@ -27,7 +27,7 @@ def schema_group() -> None:
     """Write and check the public description of a table."""
 
 
-for _command in (owner.demo, owner.publish, owner.budget):
+for _command in (owner.demo, planning.plan, owner.publish, owner.budget, owner.generate):
     app.add_command(_command)
 for _command in (analyst.query, analyst.info, analyst.export):
     app.add_command(_command)

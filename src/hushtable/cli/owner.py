@@ -1,4 +1,4 @@
-"""Commands for the data owner: schema, publish, budget, demo."""
+"""Commands for the data owner: schema, publish, budget, demo, generate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option, print_attributes
-from hushtable.cli.show import print_json, print_table, step_bar, warn
+from hushtable.cli.show import print_json, print_table, row_bar, step_bar, warn
 from hushtable.errors import OptionError, SchemaError
 
 STEPS = {
@@ -31,6 +31,7 @@ ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema f
 @click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
 @click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
 @click.option("--mechanism", "-m", default="auto", show_default=True, help="How to publish.")
+@click.option("--workload", "-w", help="What auto should be best for.  [default: ranges]")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
 @ledger_option
 @click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
@@ -43,6 +44,7 @@ def publish(
     epsilon: str,
     out: Path,
     mechanism: str,
+    workload: str | None,
     settings: tuple[str, ...],
     ledger: Path | None,
     csv_delimiter: str | None,
@@ -67,6 +69,7 @@ def publish(
             epsilon=epsilon,
             out=out,
             mechanism=mechanism,
+            workload=workload,
             settings=_settings(settings),
             ledger=ledger,
             csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline),
@@ -313,3 +316,46 @@ def demo(out: Path, rows: int, as_json: bool) -> None:
         print_json(story.to_dict())
         return
     story.tell()
+
+
+@click.command()
+@click.argument("name", metavar="NAME")
+@click.option("--out", "-o", type=FilePath, required=True, help="The Parquet file to write.")
+@click.option("--schema", "-s", type=FilePath, help="Its schema file.  [default: beside it]")
+@click.option("--rows", type=int, help="How many rows.  [default: its own]")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other people.")
+@json_option
+def generate(
+    name: str,
+    out: Path,
+    schema: Path | None,
+    rows: int | None,
+    settings: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Make up a table to try things on, with its schema: no one in it ever lived.
+
+    NAME is census, brazil or us (people), timing, sparse, sparse-skewed, sparse-2d,
+    sparse-2d-skewed, continuous or random (grids of counts).
+
+    Example: hush generate brazil --rows 1000000 -o brazil.parquet --schema brazil.toml
+    """
+    from hushtable.evaluation.generators import generate as make_up
+
+    if out.suffix != ".parquet":
+        raise OptionError(f"{out.name} must end in .parquet")
+    described = schema or out.with_suffix(".toml")
+    _check_new(out)
+    _check_new(described)
+    made = make_up(name, rows, seed=seed, settings=_settings(settings))
+    with row_bar("making up rows", quiet=as_json) as progress:
+        made.write(out, progress)
+    made.schema.save(described)
+    if as_json:
+        facts = {"name": name, "rows": made.rows, "cells": made.schema.cells, "seed": seed}
+        print_json({"file": str(out), "schema": str(described), **facts})
+        return
+    print(f"wrote {out}: {made.rows:,} rows of {made.schema.cells:,} cells; schema {described}")
+    print(f"try: hush publish {out} --schema {described} --epsilon 1 -o {out.stem}.release")

@@ -14,13 +14,26 @@ from typing import TYPE_CHECKING, NoReturn
 from hushtable.curator import partition as partitions
 from hushtable.curator import scores
 from hushtable.curator.dense import add_noise
+from hushtable.curator.families import FamilyScores
 from hushtable.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.curator.measurement import Measurement, Selection
 from hushtable.curator.partition import Partition, Whole
 from hushtable.curator.scores import Score
+from hushtable.curator.select import Memory, score_values
+from hushtable.curator.sparse import (
+    ROOM,
+    NoisySummary,
+    own_rule,
+    own_sketch,
+    own_structure,
+    sketched,
+    summarise,
+)
 from hushtable.errors import BudgetError, OptionError
 from hushtable.privacy.account import Account
 from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Exposure, check_scale, parse_epsilon
+from hushtable.summaries import Rule, Structure
+from hushtable.summaries.sketch import Sketch
 from hushtable.transforms import TRUSTED as TRUSTED_TRANSFORMS
 from hushtable.transforms import Product, product_from_dict
 
@@ -45,10 +58,11 @@ class Tally:
 class _Sealed:
     """True data that does not print: not in a repr, nor in a listing of variables."""
 
-    __slots__ = ("data",)
+    __slots__ = ("data", "memory")
 
     def __init__(self, data: Holding) -> None:
         self.data = data
+        self.memory: Memory = {}
 
 
 class Curator:
@@ -133,14 +147,46 @@ class Curator:
         self._tally.add(add_noise(values, transform, scale, self._noise))
         return Measurement(values, scale, amount, {"transform": transform.to_dict()})
 
-    def select(self, score: Score, *, epsilon: EpsilonLike) -> Selection:
+    def noisy_summary(
+        self, structure: Structure, rule: Rule, *, epsilon: EpsilonLike, rooted: bool = False
+    ) -> NoisySummary:
+        """What a rule keeps of every place of a structure, empty ones included, with noise.
+
+        `rooted` drops dyadic nodes with a missing ancestor before anything is sampled.
+        """
+        structure, rule = own_structure(structure), own_rule(rule)
+        self._check_shape(structure.shape)
+        if rooted and structure.on != "dyadic":
+            raise OptionError("only nodes of dyadic ranges have ancestors")
+        amount, scale = self._price(epsilon, entering=structure.entering, moving=structure.moving)
+        check_scale(scale * ROOM)
+        self._account.charge(amount)
+        data = self.__held.data
+        kept, eta = summarise(data, structure, rule, scale, self._noise, rooted=rooted)
+        self._tally.add(eta)
+        return NoisySummary(kept, scale, amount, {"on": structure.on, **rule.to_dict()})
+
+    def noisy_sketch(self, sketch: Sketch, *, epsilon: EpsilonLike) -> Measurement:
+        """Every bucket of a count sketch."""
+        sketch = own_sketch(sketch)
+        self._check_shape(sketch.shape)
+        amount, scale = self._price(epsilon, entering=sketch.entering, moving=sketch.moving)
+        self._account.charge(amount)
+        values = sketched(self.__held.data, sketch)
+        self._tally.add(self._noise.add_laplace(values, scale))
+        return Measurement(values, scale, amount, sketch.to_dict())
+
+    def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
         if type(score) not in scores.TRUSTED:
             raise OptionError("the curator only knows the scores of hushtable.curator.scores")
-        self._check_partition(score.partition)
+        if isinstance(score, FamilyScores):
+            self._check_shape(score.shape)
+        else:
+            self._check_partition(score.partition)
         amount, doubled = self._price(epsilon, entering=2 * score.entering, moving=2 * score.moving)
         self._account.charge(amount)
-        values = score.scores(part_counts(self.__held.data, score.partition))
+        values = score_values(self.__held.data, score, self.__held.memory)
         choice, eta = self._noise.choose([value / doubled for value in values])
         self._tally.add(eta)
         return Selection(choice, amount, score.to_dict())

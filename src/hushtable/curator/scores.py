@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.curator.families import FamilyScores
 from hushtable.curator.partition import Partition
 
 
@@ -59,4 +60,4 @@ class LargestPart:
 
 
 # The scores whose sensitivity this package vouches for.
-TRUSTED: tuple[type, ...] = (LargestPart,)
+TRUSTED: tuple[type, ...] = (LargestPart, FamilyScores)

@@ -7,6 +7,7 @@ same path, and notes the integers of that table. The privacy loss between the tw
 | draw                  | largest abs ln(P[output on x] / P[output on x′]) over outputs          |
 |-----------------------|------------------------------------------------------------------------|
 | discrete Laplace      | Σ abs(v − v′) / scale                                                  |
+| summary of all places | Σ abs(v − v′) / scale over all places, as if their noise were seen       |
 | exponential mechanism | max over candidates i of abs(eᵢ − e′ᵢ + ln Σ exp e′ⱼ − ln Σ exp eⱼ)    |
 
 Losses of Laplace draws are exact fractions; those of selections are rounded up by 10⁻⁴⁵.
@@ -23,13 +24,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.noise.bulk import Noise
+from hushtable.noise.bulk import Keep, Noise
 from hushtable.privacy.account import Account
+from hushtable.summaries import Held, Kept, Rule
 
 _DIGITS = decimal.Context(prec=60, Emin=-(10**8), Emax=10**8)
 _MARGIN = Fraction(1, 10**45)
 # exp of anything below this does not show in 60 digits of a sum that has a 1 in it.
 _LOWEST = Fraction(-1000)
+_MOST_PLACES = 2**20
 
 
 class Divergence(Exception):
@@ -66,7 +69,34 @@ class ChoiceDraw:
         return max(abs(mine - other + shift) for mine, other in pairs) + _MARGIN
 
 
-Draw = LaplaceDraw | ChoiceDraw
+@dataclass(frozen=True)
+class SummaryDraw:
+    """The integers of all places before discrete Laplace noise, and what a rule kept of them."""
+
+    exact: NDArray[np.int64]
+    rule: Rule
+    scale: Fraction
+    kept: Kept
+
+    def loss(self, exact: NDArray[np.int64]) -> Fraction:
+        """The loss against a table that has these integers instead, if all noise were seen.
+
+        What a rule keeps is less than that. That the summary has the law of noising every place is
+        for other tests to say.
+        """
+        return LaplaceDraw(self.exact, self.scale, self.exact).loss(exact)
+
+
+def all_places(held: Held) -> NDArray[np.int64]:
+    """The values of every place of a small domain."""
+    if held.domain > _MOST_PLACES:
+        raise ValueError("a transcript writes out every place: use a smaller domain")
+    values = np.zeros(held.domain, np.int64)
+    values[held.places] = held.values
+    return values
+
+
+Draw = LaplaceDraw | ChoiceDraw | SummaryDraw
 
 
 def log_sum(exponents: Sequence[Fraction]) -> Fraction:
@@ -96,6 +126,12 @@ class NoNoise:
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         return max(range(len(exponents)), key=exponents.__getitem__), Fraction(0)
 
+    def summarise(
+        self, held: Held, rule: Rule, scale: Fraction, keep: Keep | None = None
+    ) -> tuple[Kept, Fraction]:
+        passing = np.flatnonzero(np.abs(held.values) >= rule.theta)
+        return Kept(held.places[passing], held.values[passing], 0.0), Fraction(0)
+
 
 class Recorder:
     """Draws by another noise and notes every draw."""
@@ -116,6 +152,13 @@ class Recorder:
         choice, eta = self._noise.choose(exponents)
         self.draws.append(ChoiceDraw(tuple(exponents), choice))
         return choice, eta
+
+    def summarise(
+        self, held: Held, rule: Rule, scale: Fraction, keep: Keep | None = None
+    ) -> tuple[Kept, Fraction]:
+        kept, eta = self._noise.summarise(held, rule, scale, keep)
+        self.draws.append(SummaryDraw(all_places(held), rule, scale, kept))
+        return kept, eta
 
 
 class Replay:
@@ -150,6 +193,19 @@ class Replay:
             raise Divergence("the number of candidates depends on the data")
         self._lose(draw.loss(exponents))
         return draw.choice, Fraction(0)
+
+    def summarise(
+        self, held: Held, rule: Rule, scale: Fraction, keep: Keep | None = None
+    ) -> tuple[Kept, Fraction]:
+        draw = next(self._draws, None)
+        if not isinstance(draw, SummaryDraw):
+            raise Divergence("the order of the draws depends on the data")
+        if len(draw.exact) != held.domain:
+            raise Divergence("the number of places depends on the data")
+        if (draw.scale, draw.rule) != (scale, rule):
+            raise Divergence("the scale of the noise, or the rule, depends on the data")
+        self._lose(draw.loss(all_places(held)))
+        return draw.kept, Fraction(0)
 
     def _lose(self, loss: Fraction) -> None:
         self.loss += loss

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import repeat
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -28,6 +28,9 @@ from hushtable.noise.entropy import Entropy, SystemEntropy
 from hushtable.noise.tables import Tables, geometric_tables, in_range, laplace_tables
 from hushtable.privacy.loss import LARGEST_SCALE
 
+if TYPE_CHECKING:
+    from hushtable.summaries import Held, Kept, Rule
+
 # Draws whose bits are made at once: enough to outweigh the calls, few enough for a core's cache.
 _BLOCK = 1 << 17
 # Draws that are assembled at once, for the nearest cache.
@@ -38,6 +41,9 @@ _CHUNK = 1 << 20
 _TWICE_255 = 2 * 255
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+"""Says of places, given in order, which of them may stay."""
 
 
 class Noise(Protocol):
@@ -52,6 +58,14 @@ class Noise(Protocol):
 
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         """Return an index with probability ∝ exp(exponents[index]), and η."""
+
+    def summarise(
+        self, held: Held, rule: Rule, scale: Fraction, keep: Keep | None = None
+    ) -> tuple[Kept, Fraction]:
+        """Add discrete Laplace noise to every place; return what the rule keeps of them, and η.
+
+        `keep` thins what passes the rule's filter, before anything is sampled.
+        """
 
 
 class EntropyNoise:
@@ -75,6 +89,14 @@ class EntropyNoise:
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         """Return an index with probability ∝ exp(exponents[index]), and η: 0, it is exact."""
         return exact.choose_exponential(exponents, self._entropy), Fraction(0)
+
+    def summarise(
+        self, held: Held, rule: Rule, scale: Fraction, keep: Keep | None = None
+    ) -> tuple[Kept, Fraction]:
+        """Return what a rule keeps of all places with noise, without drawing it for all, and η."""
+        from hushtable.noise.sparse import summarise  # it builds on the samplers below
+
+        return summarise(held, rule, scale, self._entropy, keep)
 
 
 def laplace_eta(scale: Fraction) -> Fraction:

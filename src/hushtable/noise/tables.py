@@ -14,7 +14,7 @@ decide; a prefix that a threshold falls into ("straddles") is refined with the o
 How far from the ideal law: the probabilities are computed with 256 bits. exp and its argument, at
 most 1024, are correctly rounded to 120 digits, and a power is reached by fewer than 2^14 products,
 each off by at most 2^-256 for either factor and for the cut, so it is off by less than 2^-240. The
-law of a digit divides by 1 − α^(256w) > 2^-33, for an error below 2^-200. Rounding to 128 bits then
+law of a digit divides by 1 − α^(256w) > 2^-48, for an error below 2^-190. Rounding to 128 bits then
 leaves each threshold within 2^-128 of the truth (hardly more than half of that, in fact). Moving
 one threshold by e moves the law by at most e in total variation; thresholds that round to 0 or 1
 are left out, which folds a tail of at most 2^-128 at either end into its neighbour. In total at
@@ -35,6 +35,9 @@ PREFIXES = 1 << 16
 DIGIT = 256
 SMALLEST_SCALE = Fraction(1, 1 << 10)
 LARGEST_SCALE = Fraction(1 << 40)
+# Gaps between chosen places are wider than any noise. Up to this scale none is beyond 2^62: the
+# longest tail ends 128·ln 2 scales out.
+LARGEST_GAP_SCALE = Fraction(1 << 55)
 
 # Above this the high part would have so many thresholds that a digit is cheaper than refinement.
 _LARGEST_HIGH_SCALE = 64
@@ -84,13 +87,22 @@ def laplace_tables(scale: Fraction) -> Tables:
 @lru_cache(maxsize=128)
 def geometric_tables(scale: Fraction) -> Tables:
     """Return the tables of the geometric law, P[g] ∝ exp(−g/scale) for g ≥ 0."""
-    digits = _count_digits(scale)
+    return _geometric(scale, _count_digits(scale))
+
+
+@lru_cache(maxsize=16)
+def gap_tables(scale: Fraction) -> Tables:
+    """Return the tables of the geometric law, also for the large scales of gaps."""
+    return _geometric(scale, _count_digits(scale, LARGEST_GAP_SCALE))
+
+
+def _geometric(scale: Fraction, digits: int) -> Tables:
     ratio = _ratio(scale, DIGIT**digits)
     return _assemble(scale, digits, [], _tail(ratio, ratio))
 
 
-def _count_digits(scale: Fraction) -> int:
-    if not in_range(scale):
+def _count_digits(scale: Fraction, largest: Fraction = LARGEST_SCALE) -> int:
+    if not SMALLEST_SCALE <= scale <= largest:
         raise ValueError("the tables do not serve this scale")
     digits = 0
     while scale > _LARGEST_HIGH_SCALE * DIGIT**digits:

@@ -98,6 +98,9 @@ class AxisTransform(Protocol):
     def row(self, start: int, stop: int) -> Row:
         """The weights of the coefficients in the estimated sum over the codes of an interval."""
 
+    def rows(self, queries: NDArray[Any]) -> Floats:
+        """The weights of all coefficients in Σ q(code)·count(code), for q along the last axis."""
+
     def gains(self, starts: Any, stops: Any) -> Floats:
         """For many intervals, the sum of squared weights within each class of coefficients."""
 
@@ -106,8 +109,11 @@ class AxisTransform(Protocol):
 
 
 def check_size(size: object, most: int = LARGEST) -> int:
-    """Refuse what cannot be the length of an axis."""
-    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= most:
+    """Refuse what cannot be the length of an axis.
+
+    Nor an integer of a kind of its own: it could count otherwise when it is asked again.
+    """
+    if type(size) is not int or not 1 <= size <= most:
         raise OptionError(f"a transform's size must be an integer from 1 to {most}")
     return size
 

@@ -11,18 +11,29 @@ from hushtable.transforms.identity import Identity
 from hushtable.transforms.nominal import Nominal
 
 
-def bands_of(axis: AxisTransform, *, pooled: bool) -> NDArray[np.intp]:
+def bands_of(axis: AxisTransform) -> NDArray[np.intp]:
     """The number of each coefficient's band along an axis, from 0.
 
-    Along a plain axis every code is a band of its own (a sub-matrix), or all are one if `pooled`.
+    Along a plain axis every code is a band of its own: each is a sub-matrix, transformed by itself.
     """
     if isinstance(axis, Identity):
-        return np.zeros(axis.size, np.intp) if pooled else np.arange(axis.size, dtype=np.intp)
+        return np.arange(axis.size, dtype=np.intp)
     if isinstance(axis, Haar):
         return _haar_levels(axis.size)
     if isinstance(axis, Nominal):
         return _depths(axis)
     raise TypeError("only wavelets have subbands")
+
+
+def runs_of(positions: NDArray[np.intp]) -> list[slice]:
+    """Increasing positions as slices: one if they are evenly spaced, else one per stretch."""
+    steps = np.diff(positions)
+    if len(steps) == 0 or (steps == steps[0]).all():
+        return [
+            slice(int(positions[0]), int(positions[-1]) + 1, int(steps[0]) if len(steps) else 1)
+        ]
+    stretches = np.split(positions, np.flatnonzero(steps != 1) + 1)
+    return [slice(int(stretch[0]), int(stretch[-1]) + 1, 1) for stretch in stretches]
 
 
 def _haar_levels(size: int) -> NDArray[np.intp]:

@@ -141,6 +141,18 @@ class Haar:
         places, weights = self.entries([start], [stop])
         return add_rows([Row(places[:, 0], weights[:, 0])])
 
+    def rows(self, queries: NDArray[Any]) -> Floats:
+        """A sum of a pair weighs the mean of the two weights, a difference half of what they
+        differ by."""
+        weights = np.array(queries, dtype=np.float64)
+        lines = np.moveaxis(weights, -1, 0)
+        for split in range(self.splits):
+            left, right = _pairs(lines, 1 << split)
+            left += right
+            left *= 0.5
+            np.subtract(left, right, out=right)
+        return weights
+
     def gains(self, starts: Any, stops: Any) -> Floats:
         places, weights = self.entries(starts, stops)
         (above, below), (more, less) = np.split(places, 2), np.split(weights, 2)

@@ -62,6 +62,9 @@ class Identity:
         check_intervals([start], [stop], self.size)
         return Row(np.arange(start, stop), np.ones(stop - start))
 
+    def rows(self, queries: NDArray[Any]) -> Floats:
+        return np.array(queries, dtype=np.float64)
+
     def gains(self, starts: Any, stops: Any) -> Floats:
         low, high = check_intervals(starts, stops, self.size)
         return (high - low).astype(np.float64).reshape(-1, 1)

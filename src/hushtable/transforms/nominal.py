@@ -157,6 +157,9 @@ class Nominal:
     def row(self, start: int, stop: int) -> Row:
         return self.reading.row(start, stop)
 
+    def rows(self, queries: NDArray[Any]) -> Floats:
+        return self.reading.rows(queries)
+
     def gains(self, starts: Any, stops: Any) -> Floats:
         return self.reading.gains(starts, stops)
 

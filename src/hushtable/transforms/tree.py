@@ -222,6 +222,9 @@ class Tree:
     def row(self, start: int, stop: int) -> Row:
         return self.reading.row(start, stop)
 
+    def rows(self, queries: NDArray[Any]) -> Floats:
+        return self.reading.rows(queries)
+
     def gains(self, starts: Any, stops: Any) -> Floats:
         return self.reading.gains(starts, stops)
 
@@ -234,7 +237,7 @@ class Tree:
 
 
 def _check_shares(shares: tuple[Fraction, ...], levels: int) -> None:
-    if len(shares) != levels or not all(isinstance(share, Fraction) for share in shares):
+    if len(shares) != levels or not all(type(share) is Fraction for share in shares):
         raise OptionError(f"a tree of {levels} measured levels needs a Fraction for each")
     if min(shares) <= 0 or sum(shares) != 1:
         raise OptionError("the levels' shares of the budget must be positive and add up to 1")

@@ -1,4 +1,4 @@
-"""Made-up tables of people with plausible structure: for demos, tests and experiments."""
+"""A small census of twenty-one occupations: for the demo, the tutorial and tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.evaluation.generators.made_up import BLOCK, MadeUpTable, check_seed
 from hushtable.schema import Edges, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 # group → occupation → (weight among the employed, median income in thousands)
@@ -44,9 +45,20 @@ def census_schema(*, name: str = "census", budget: str = "3") -> Schema:
     )
 
 
+def census_table(rows: int = 500_000, *, seed: int = 1) -> MadeUpTable:
+    """The same kind of people as `census`, in any number: block by block."""
+    check_seed(seed)
+    return MadeUpTable(
+        census_schema(), rows, lambda k: _people(BLOCK, np.random.default_rng([seed, 1, k]))
+    )
+
+
 def census(rows: int, *, seed: int = 1) -> pa.Table:
     """People with an age, a sex, an occupation that fits the age and an income that fits both."""
-    random = np.random.default_rng(seed)
+    return _people(rows, np.random.default_rng(seed))
+
+
+def _people(rows: int, random: np.random.Generator) -> pa.Table:
     age = _ages(rows, random)
     sex = random.random(rows) < 0.49 + 0.003 * (50 - age) / 10
     jobs = [job for group in _OCCUPATIONS.values() for job in group]

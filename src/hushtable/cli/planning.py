@@ -1,0 +1,176 @@
+"""The command that looks ahead: what each mechanism would give, before anything is spent."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.show import print_json, print_table
+from hushtable.errors import OptionError
+
+if TYPE_CHECKING:
+    from hushtable.planner import Forecast, Plan
+
+
+@click.command()
+@click.argument("schema", metavar="SCHEMA", type=FilePath)
+@click.option("--epsilon", "-e", required=True, help="The ε that would be spent, as a decimal.")
+@click.option("--workload", "-w", default="ranges", show_default=True, help="What will be asked.")
+@click.option("--error", type=float, help="Also say which ε makes a typical count this exact.")
+@click.option("--people", type=int, help="About how many rows there are: for relative errors.")
+@click.option("--budgets", is_flag=True, help="Let the levels of trees have shares of ε.")
+@click.option("--plot", type=FilePath, help="Draw error against size of question: .png or .svg.")
+@json_option
+def plan(
+    schema: Path,
+    epsilon: str,
+    workload: str,
+    error: float | None,
+    people: int | None,
+    budgets: bool,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Forecast how accurate each mechanism would be. Reads no data and spends nothing.
+
+    A workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,
+    level:attribute=1, a file of SQL queries, or a sum: "2*ranges + marginals:1".
+
+    Example: hush plan census.toml --epsilon 1 --workload "ranges + marginals:2"
+    """
+    from hushtable.planner import plan as make_plan
+    from hushtable.schema import Schema
+
+    if error is not None and not 0 < error < math.inf:
+        raise OptionError("--error must be a number above zero")
+    _check_plot(plot)
+    found = make_plan(
+        Schema.load(schema), epsilon=epsilon, workload=workload, people=people, budgets=budgets
+    )
+    needed = {f.mechanism: f.epsilon_for(error) for f in found.forecasts} if error else {}
+    if plot is not None:
+        from hushtable.evaluation.plan_picture import draw_plan
+
+        draw_plan(found, plot)
+    if as_json:
+        print_json(_told(found, error, needed))
+    else:
+        _print_plan(found, schema, error, needed)
+
+
+def _check_plot(plot: Path | None) -> None:
+    if plot is None:
+        return
+    if plot.suffix.lower() not in (".png", ".svg"):
+        raise OptionError(f"{plot.name} must end in .png or .svg")
+    if plot.exists() or not plot.parent.is_dir():
+        raise OptionError(f"{plot} is there already, or its folder is not")
+
+
+def _told(found: Plan, error: float | None, needed: dict[str, Fraction]) -> dict[str, Any]:
+    from hushtable.privacy.loss import format_epsilon
+
+    told = found.to_dict()
+    if error is not None:
+        told["error"] = error
+        for entry in told["mechanisms"]:
+            entry["epsilon_for_error"] = format_epsilon(needed[entry["mechanism"]])
+    return told
+
+
+def _print_plan(
+    found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
+) -> None:
+    from hushtable.privacy.loss import format_epsilon
+
+    epsilon = format_epsilon(found.epsilon)
+    title = (
+        f"{found.schema.name}: {found.workload.name} at ε = {epsilon}, {found.schema.neighbours}"
+    )
+    columns = [
+        "mechanism",
+        "typical ±",
+        "± at 2ε",
+        "std. error",
+        "worst",
+        "paper's bound",
+        "memory",
+    ]
+    columns += [f"ε for ± {error:g}"] if error else []
+    columns += ["of the people"] if found.people else []
+    rows = []
+    for forecast in found.forecasts:
+        row: list[Any] = [forecast.mechanism, *_figures(forecast)]
+        row += [format_epsilon(needed[forecast.mechanism])] if error else []
+        row += [f"{forecast.rmse / found.people:.2%}"] if found.people else []
+        rows.append(row)
+    print_table(title, columns, rows)
+    _print_words(found, schema, error, needed)
+
+
+def _figures(forecast: Forecast) -> list[str]:
+    """The numbers of a forecast, in the order of the columns."""
+    numbers = (forecast.margin(), forecast.margin(2 * forecast.setting.epsilon))
+    errors = (forecast.rmse, forecast.worst, forecast.bound)
+    return [
+        *(_short(number) for number in numbers),
+        *("" if number is None else _short(number) for number in errors),
+        _bytes(forecast.resources.memory),
+    ]
+
+
+def _print_words(
+    found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
+) -> None:
+    """The same in words that a data owner needs."""
+    from hushtable.planner.plan import DATA_DEPENDENT
+    from hushtable.privacy.loss import format_epsilon
+
+    best, epsilon = found.recommended, format_epsilon(found.epsilon)
+    margin = best.margin()
+    print(f"Recommended: {best.mechanism}{_settings(best)}.")
+    low, high = (f"{round(1000 + sign * margin):,}" for sign in (-1, 1))
+    print(
+        f"A count of 1,000 would be ± {_short(margin)} at 95 %: the true number lies between"
+        f" {low} and {high}, 95 times in 100."
+    )
+    twice = _short(best.margin(2 * found.epsilon))
+    print(f"Twice the ε would make that ± {twice}.", end="")
+    print(f" ± {error:g} takes ε = {format_epsilon(needed[best.mechanism])}." if error else "")
+    if not found.workload.exact:
+        print("Axes of millions of values are averaged over an even choice of their ranges.")
+    print(
+        f"Not listed, for their error depends on the data: {', '.join(DATA_DEPENDENT)}."
+        " Publishing more than one to compare them costs ε each time."
+    )
+    asked = (
+        "" if found.workload.name == "ranges" else f" --workload {shlex.quote(found.workload.name)}"
+    )
+    print(
+        f"To publish it: hush publish DATA --schema {shlex.quote(str(schema))}"
+        f" --epsilon {epsilon}{asked} -o {found.schema.name}.release"
+    )
+
+
+def _settings(forecast: Forecast) -> str:
+    if not forecast.parameters:
+        return ""
+    return " with " + ", ".join(f"{k}={v or 'none'}" for k, v in forecast.parameters.items())
+
+
+def _short(number: float) -> str:
+    """Three digits, or all of a large number's whole part."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _bytes(size: int) -> str:
+    for unit, step in (("GiB", 2**30), ("MiB", 2**20)):
+        if size >= step:
+            return f"{size / step:,.1f} {unit}"
+    return "< 1 MiB"

@@ -1,0 +1,102 @@
+"""Summaries of sparse tables: the true values of the places that are not empty, and their noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.counting import Counts
+from hushtable.curator.holding import Holding
+from hushtable.errors import OptionError
+from hushtable.summaries import (
+    TRUSTED_RULES,
+    Filter,
+    Held,
+    Kept,
+    Priority,
+    Rule,
+    Structure,
+    Threshold,
+)
+from hushtable.summaries.sketch import Sketch
+
+if TYPE_CHECKING:
+    from hushtable.noise.bulk import Noise
+
+# Scales are so many times smaller than those of single draws: here two of them and a threshold are
+# added up, which must fit 64 bits.
+ROOM = 2**5
+
+
+@dataclass(frozen=True)
+class NoisySummary:
+    """What a rule kept of discrete Laplace noise of one scale on every place of a structure."""
+
+    kept: Kept
+    scale: Fraction
+    epsilon: Fraction
+    what: dict[str, Any]
+
+
+def own_structure(structure: Structure) -> Structure:
+    """A structure made from scratch: nothing put in front of its numbers comes along."""
+    if type(structure) is not Structure:
+        raise OptionError("the curator only knows the structures of hushtable.summaries")
+    return Structure(structure.on, tuple(int(size) for size in structure.shape))
+
+
+def own_rule(rule: Rule) -> Rule:
+    """A rule made from scratch."""
+    if type(rule) not in TRUSTED_RULES:
+        raise OptionError("the curator only knows the rules of hushtable.summaries")
+    if isinstance(rule, Filter):
+        return Filter(int(rule.theta), bool(rule.two_sided))
+    if isinstance(rule, Threshold):
+        return Threshold(int(rule.tau), int(rule.theta))
+    return Priority(
+        int(rule.size), int(rule.theta), None if rule.first is None else int(rule.first)
+    )
+
+
+def own_sketch(sketch: Sketch) -> Sketch:
+    """A sketch made from scratch."""
+    if type(sketch) is not Sketch:
+        raise OptionError("the curator only knows the sketches of hushtable.summaries")
+    return Sketch(int(sketch.rows), int(sketch.width), tuple(int(size) for size in sketch.shape))
+
+
+def summarise(
+    data: Holding,
+    structure: Structure,
+    rule: Rule,
+    scale: Fraction,
+    noise: Noise,
+    *,
+    rooted: bool,
+) -> tuple[Kept, Fraction]:
+    """Noise on every place of the structure, then what the rule keeps; and η.
+
+    `rooted` drops nodes that pass the filter while an ancestor does not, before any sampling: that
+    looks at nothing but which places have passed.
+    """
+    counts = sparse_counts(data)
+    places, values = structure.forward(counts.codes, counts.counts)
+    held = Held(places, values, structure.places)
+    return noise.summarise(held, rule, scale, structure.rooted if rooted else None)
+
+
+def sparse_counts(data: Holding) -> Counts:
+    """The held counts of cells, which these questions need."""
+    if not isinstance(data, Counts):
+        raise OptionError("a sparse summary needs counts of cells, not coded columns")
+    return data
+
+
+def sketched(data: Holding, sketch: Sketch) -> NDArray[np.int64]:
+    """The true buckets of a sketch."""
+    counts = sparse_counts(data)
+    return sketch.forward(counts.codes, counts.counts)

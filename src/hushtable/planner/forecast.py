@@ -1,0 +1,213 @@
+"""The noise of every question of a workload, before anything is spent: exact, from public facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from hushtable.planner.families import Along, even_points, some_of
+from hushtable.planner.workload import Workload
+from hushtable.privacy.loss import Exposure
+from hushtable.query.box import Box, CodeSet, Region, cells
+from hushtable.query.coefficients import NoisyCoefficients, weights_of
+from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.transforms import AxisTransform, Product
+from hushtable.transforms.axis import Floats, Integers, Row
+
+# Boxes by which the worst and the typical question, and the error by size, are found.
+_BOXES = 4096
+_SIZES = 8
+# Intervals among which the one of the largest gain is looked for, and how many at once.
+_INTERVALS = 2**17
+_PIECE = 2**15
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is public about a release to come, besides its transform."""
+
+    exposure: Exposure
+    epsilon: Fraction
+
+    def scale(self, transform: Product) -> Fraction:
+        """The noise scale of a coefficient whose factor is one."""
+        return self.exposure.scale(
+            self.epsilon, entering=transform.entering, moving=transform.moving
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """The error of questions of about the same size."""
+
+    cells: float
+    rmse: float
+
+
+@dataclass(eq=False)
+class Forecaster:
+    """Computes variances for one workload; remembers the mean gains of axes it has met."""
+
+    workload: Workload
+    _means: dict[tuple[Hashable, Along], Floats] = field(default_factory=dict)
+    _tops: dict[tuple[Hashable, Along], float] = field(default_factory=dict)
+
+    def mean_variance(self, transform: Product, setting: Setting) -> float:
+        """The weighted mean of the noise variances of all questions."""
+        variance = _variance(setting.scale(transform))
+        total = 0.0
+        if self.workload.families:
+            gains = [
+                np.stack([self._mean(axis, f.along[i]) for f in self.workload.families])
+                for i, axis in enumerate(transform.axes)
+            ]
+            weights = np.array([family.weight for family in self.workload.families])
+            total += float(weights @ transform.variances(gains, variance))
+        for question in self.workload.questions:
+            total += question.weight * region_variance(transform, question.region, variance)
+        return total / self.workload.weight
+
+    def _mean(self, axis: AxisTransform, along: Along) -> Floats:
+        key = cast(Hashable, axis), along
+        if key not in self._means:
+            self._means[key] = along.mean_gains(axis)
+        return self._means[key]
+
+    @cached_property
+    def _boxes(self) -> tuple[Integers, Integers, Floats]:
+        """An even choice of the families' boxes, and the weight each stands for."""
+        families = self.workload.families
+        each = max(_BOXES // max(len(families), 1), 16)
+        starts, stops, weights = [], [], []
+        for family in families:
+            points = even_points(each, 2 * len(family.along))
+            ends = [
+                along.spread(points[2 * axis], points[2 * axis + 1])
+                for axis, along in enumerate(family.along)
+            ]
+            starts.append(np.stack([start for start, _ in ends], axis=1))
+            stops.append(np.stack([stop for _, stop in ends], axis=1))
+            weights.append(np.full(each, family.weight / each))
+        axes = len(self.workload.shape)
+        none = np.zeros((0, axes), np.int64)
+        return (
+            np.concatenate([none, *starts]),
+            np.concatenate([none, *stops]),
+            np.concatenate([np.zeros(0), *weights]),
+        )
+
+    def sampled(self, transform: Product, setting: Setting) -> tuple[Floats, Floats, Floats]:
+        """Sizes in cells, variances and weights of sampled boxes and of all questions."""
+        starts, stops, weights = self._boxes
+        variance = _variance(setting.scale(transform))
+        gains = [axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(transform.axes)]
+        variances = transform.variances(gains, variance) if len(starts) else np.zeros(0)
+        asked = self.workload.questions
+        sizes = np.prod((stops - starts).astype(np.float64), axis=1)
+        return (
+            np.append(sizes, [float(cells(q.region)) for q in asked]),
+            np.append(variances, [region_variance(transform, q.region, variance) for q in asked]),
+            np.append(weights, [q.weight for q in asked]),
+        )
+
+    def region(self, number: int) -> Region:
+        """The sampled box or the question of that number."""
+        starts, stops, _ = self._boxes
+        if number >= len(starts):
+            return self.workload.questions[number - len(starts)].region
+        ends = zip(starts[number].tolist(), stops[number].tolist(), strict=True)
+        return (Box(tuple(CodeSet.of(pair) for pair in ends)),)
+
+    def typical(self, transform: Product, setting: Setting) -> Region:
+        """The question whose variance is nearest to the mean."""
+        _, variances, _ = self.sampled(transform, setting)
+        mean = self.mean_variance(transform, setting)
+        return self.region(int(np.abs(variances - mean).argmin()))
+
+    def worst(self, transform: Product, setting: Setting) -> float:
+        """The largest standard error: of one-scale transforms exactly, else of what was sampled."""
+        _, variances, _ = self.sampled(transform, setting)
+        largest = float(variances.max(initial=0.0))
+        if all(len(axis.classes) == 1 for axis in transform.axes):
+            variance = _variance(setting.scale(transform))(Fraction(1))
+            for family in self.workload.families:
+                parts = zip(transform.axes, family.along, strict=True)
+                largest = max(largest, variance * math.prod(self._top(*part) for part in parts))
+        return math.sqrt(largest)
+
+    def _top(self, axis: AxisTransform, along: Along) -> float:
+        """The largest gain of an interval: of all, or of an even choice of very many."""
+        key = cast(Hashable, axis), along
+        if key not in self._tops:
+            starts, stops = some_of(along, _INTERVALS)
+            pieces = [slice(k, k + _PIECE) for k in range(0, len(starts), _PIECE)]
+            gains = (float(axis.gains(starts[piece], stops[piece]).max()) for piece in pieces)
+            self._tops[key] = max(gains)
+        return self._tops[key]
+
+    def by_size(self, transform: Product, setting: Setting) -> tuple[Sized, ...]:
+        """The error of small and of large questions, in classes of about equal weight."""
+        sizes, variances, weights = self.sampled(transform, setting)
+        order = np.argsort(sizes, kind="stable")
+        edges = np.cumsum(weights[order]) / weights.sum() * _SIZES
+        numbers = np.minimum(edges.astype(int), _SIZES - 1)
+        found = []
+        for number in np.unique(numbers):
+            chosen = order[numbers == number]
+            share = weights[chosen] / weights[chosen].sum()
+            middle = math.exp(float(share @ np.log(np.maximum(sizes[chosen], 1))))
+            found.append(Sized(middle, math.sqrt(float(share @ variances[chosen]))))
+        return tuple(found)
+
+
+def law_of(transform: Product, setting: Setting, region: Region) -> NoiseLaw:
+    """The law of the noise in the count of a region."""
+    reader = NoisyCoefficients(transform, _no_data, setting.scale(transform), "")
+    return reader.law(region)
+
+
+def region_variance(
+    transform: Product, region: Region, variance: Callable[[Fraction], float]
+) -> float:
+    """The noise variance of a count of several boxes, which share coefficients.
+
+    It is Σ over pairs of boxes of Π over axes ⟨weights, weights′⟩, class by class.
+    """
+    rows = [
+        [weights_of(axis, codes) for axis, codes in zip(transform.axes, box.sets, strict=True)]
+        for box in region
+        if box.cells
+    ]
+    pairs = [(one, other) for one in rows for other in rows]
+    if not pairs:
+        return 0.0
+    gains = [
+        np.stack([_inner(axis, one[i], other[i]) for one, other in pairs])
+        for i, axis in enumerate(transform.axes)
+    ]
+    return float(transform.variances(gains, variance).sum())
+
+
+def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
+    """The inner product of two rows of weights within each class."""
+    common, mine, theirs = np.intersect1d(
+        one.positions, other.positions, assume_unique=True, return_indices=True
+    )
+    products = one.weights[mine] * other.weights[theirs]
+    stops = [c.stop for c in axis.classes]
+    which = np.searchsorted(stops, common, side="right")
+    return np.bincount(which, products, minlength=len(stops)).astype(np.float64)
+
+
+def _variance(scale: Fraction) -> Callable[[Fraction], float]:
+    return lambda factor: DiscreteLaplaceSum(scale * factor, 1).variance
+
+
+def _no_data(*slices: slice) -> Floats:
+    raise AssertionError("a forecast reads nothing")

@@ -1,0 +1,157 @@
+"""Workloads as text: `ranges`, `2*marginals:1 + queries.sql`, `level:occupation=1`, and so on.
+
+A file of questions holds SELECT … COUNT(*) statements, each ended by a semicolon. A comment before
+one, `-- weight 3`, makes it count three times as much; the groups of a GROUP BY share its weight.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hushtable.errors import OptionError
+from hushtable.planner import workload as workloads
+from hushtable.planner.workload import MOST_QUESTIONS, Question, Workload
+from hushtable.query.box import Box, CodeSet, cells
+from hushtable.query.grouping import Query, check_row_cap, query_nodes
+from hushtable.schema import Schema
+
+PLAIN: dict[str, Callable[[Schema], Workload]] = {
+    "ranges": workloads.ranges,
+    "prefixes": workloads.prefixes,
+    "identity": workloads.identity,
+    "cells": workloads.identity,
+    "nodes": workloads.nodes,
+    "total": workloads.total,
+    "paper": workloads.paper,
+}
+HELP = (
+    "a workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,"
+    " level:attribute=1, a file of SQL queries, or a sum such as 2*ranges + marginals:1"
+)
+
+_LARGEST_FILE = 2**22
+_WEIGHTED = re.compile(r"\s*([0-9.eE]+)\s*\*\s*(.+)", re.DOTALL)
+_TOKEN = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(--[^\n]*)|(;)|.""", re.DOTALL)
+_WEIGHT = re.compile(r"--\s*weight\s*:?\s*(\S+)\s*", re.IGNORECASE)
+
+
+def read_workload(text: str, schema: Schema) -> Workload:
+    """The workload that a text describes."""
+    if not isinstance(text, str) or not text.strip():
+        raise OptionError(HELP)
+    parts = [_part(part, schema) for part in text.split(" + ")]
+    together = parts[0]
+    for part in parts[1:]:
+        together = together + part
+    return together
+
+
+def _part(text: str, schema: Schema) -> Workload:
+    """One term of a sum, perhaps with a weight."""
+    weighted = _WEIGHTED.fullmatch(text)
+    if weighted:
+        return _number(weighted[1]) * _part(weighted[2], schema)
+    name, _, options = text.strip().partition(":")
+    if name in PLAIN and not options:
+        return PLAIN[name](schema)
+    if name == "marginals":
+        return workloads.marginals(schema, _whole(options, "marginals:2"))
+    if name in ("level", "levels"):
+        return workloads.levels(schema, _levels(options))
+    if text.strip().lower().endswith((".sql", ".txt")):
+        return from_file(Path(text.strip()), schema)
+    raise OptionError(f"there is no workload {text.strip()!r}; {HELP}")
+
+
+def _levels(options: str) -> dict[str, int]:
+    """Read `occupation=1,region=2`."""
+    found = {}
+    for part in filter(None, (part.strip() for part in options.split(","))):
+        name, _, depth = part.rpartition("=")
+        found[name.strip()] = _whole(depth, "level:occupation=1")
+    return found
+
+
+def _whole(text: str, example: str) -> int:
+    if not (text.strip().isascii() and text.strip().isdecimal() and len(text.strip()) < 10):
+        raise OptionError(f"a whole number is missing; for example {example}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError("a weight is a number; for example 2*ranges") from None
+
+
+# ── files of questions ───────────────────────────────────────────────────────────────────────────
+
+
+def from_file(path: Path, schema: Schema) -> Workload:
+    """The questions in a file, each with its weight."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError):
+        raise OptionError(f"{path} cannot be read as a text file of queries") from None
+    if len(text) > _LARGEST_FILE:
+        raise OptionError(f"{path} is too long for a file of queries")
+    return from_sql(text, schema, name=path.name)
+
+
+def from_sql(text: str, schema: Schema, *, name: str = "queries") -> Workload:
+    """The questions of a text of SQL statements."""
+    questions = itertools.islice(_questions(text, schema), MOST_QUESTIONS + 1)
+    return Workload(name, schema.shape, questions=tuple(questions))
+
+
+def _questions(text: str, schema: Schema) -> Iterator[Question]:
+    from hushtable.query.sql import parse_query, parse_where
+
+    for sql, weight in _statements(text):
+        if sql[:6].upper() in ("SELECT", "WITH T"):
+            yield from _counts(parse_query(sql, schema), weight, schema)
+        else:
+            yield Question(parse_where(sql, schema), weight)
+
+
+def _statements(text: str) -> Iterator[tuple[str, float]]:
+    """The statements and their weights; semicolons and dashes inside quotes are text."""
+    sql, weight = "", 1.0
+    for token in _TOKEN.finditer(text + ";"):
+        _, comment, end = token.groups()
+        if end and sql.strip():
+            yield sql.strip(), weight
+            sql, weight = "", 1.0
+        elif comment:
+            found = _WEIGHT.fullmatch(comment)
+            weight = _number(found[1]) if found else weight
+            if not 0 < weight < float("inf"):
+                raise OptionError("the weight of a query must be a positive number")
+        elif not end:
+            sql += token[0]
+
+
+def _counts(query: Query, weight: float, schema: Schema) -> Iterator[Question]:
+    """One question for each group of a query."""
+    check_row_cap(query, schema, MOST_QUESTIONS)
+    regions = []
+    for nodes in itertools.product(*query_nodes(query, schema)):
+        cut = {
+            group.axis: CodeSet.of((node.start, node.stop))
+            for group, node in zip(query.groups, nodes, strict=True)
+        }
+        region = tuple(_within(box, cut) for box in query.region)
+        if cells(region):
+            regions.append(region)
+    for region in regions:
+        yield Question(region, weight / len(regions))
+
+
+def _within(box: Box, cut: dict[int, CodeSet]) -> Box:
+    sets = enumerate(box.sets)
+    return Box(tuple(s.intersection(cut[i]) if i in cut else s for i, s in sets))

@@ -1,0 +1,72 @@
+"""The best combination of one transform per axis for a workload."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from hushtable.errors import OptionError
+from hushtable.planner.families import Along, Listed
+from hushtable.planner.forecast import Forecaster, Setting
+from hushtable.planner.workload import Workload
+from hushtable.transforms import AxisTransform, Product
+
+# Combinations up to which all are compared; beyond, one axis is changed at a time.
+_ALL = 4096
+
+Choices = Sequence[Sequence[AxisTransform]]
+
+
+def best_product(
+    forecaster: Forecaster, setting: Setting, choices: Choices, starts: Sequence[Product] = ()
+) -> Product:
+    """The product of one choice per axis whose mean noise variance is least.
+
+    Under add-remove and for one family the error is a product over axes, so changing one axis at a
+    time finds the best; for unions of families it is tried from several starts.
+    """
+    if math.prod(map(len, choices)) <= _ALL:
+        products = (Product(axes) for axes in itertools.product(*choices))
+        return min(products, key=lambda product: loss(forecaster, setting, product))
+    firsts = [Product(tuple(axis[0] for axis in choices)), *starts]
+    ends = [_descend(forecaster, setting, choices, start) for start in firsts]
+    return min(ends, key=lambda product: loss(forecaster, setting, product))
+
+
+def loss(forecaster: Forecaster, setting: Setting, product: Product) -> float:
+    """The mean noise variance; infinite where noise would not fit 64-bit integers."""
+    try:
+        return forecaster.mean_variance(product, setting)
+    except OptionError:
+        return math.inf
+
+
+def _descend(forecaster: Forecaster, setting: Setting, choices: Choices, start: Product) -> Product:
+    """Change the choice of one axis at a time, as long as that helps."""
+    best, least = start, loss(forecaster, setting, start)
+    improved = True
+    while improved:
+        improved = False
+        for i, others in enumerate(choices):
+            for axis in others:
+                changed = Product((*best.axes[:i], axis, *best.axes[i + 1 :]))
+                found = loss(forecaster, setting, changed)
+                if found < least:
+                    best, least, improved = changed, found, True
+    return best
+
+
+def families_along(workload: Workload, axis: int) -> list[Along]:
+    """The families asked along an axis, each once; without those that ask for everything."""
+    found = dict.fromkeys(family.along[axis] for family in workload.families)
+    asked: list[Along] = [along for along in found if along.count > 1]
+    intervals = {
+        interval
+        for question in workload.questions
+        for box in question.region
+        for interval in box.sets[axis].intervals
+    }
+    if intervals - {(0, workload.shape[axis])}:
+        asked.append(Listed.of(sorted(intervals)))
+    return asked

@@ -1,0 +1,191 @@
+"""Workloads: what analysts will ask, as weighted families of boxes.
+
+A family holds every combination of one interval along each axis; its weight is that of the family
+as a whole, shared evenly by its boxes. Questions in SQL stand for themselves, each with its weight.
+
+>>> from hushtable.planner.workload import ranges, marginals
+>>> from hushtable.schema import Schema
+>>> age = {"name": "age", "kind": "ordinal", "range": [0, 99]}
+>>> schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": [age]})
+>>> (ranges(schema) + 2 * marginals(schema, 1)).name
+'ranges + 2*marginals:1'
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hushtable.errors import OptionError
+from hushtable.planner import families
+from hushtable.planner.families import Along
+from hushtable.query.box import Region
+from hushtable.schema import Schema
+
+MOST_FAMILIES = 4096
+MOST_QUESTIONS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """All combinations of one interval along each axis."""
+
+    along: tuple[Along, ...]
+    weight: float
+
+    @property
+    def boxes(self) -> int:
+        return math.prod(part.count for part in self.along)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One count, of the cells that a WHERE clause selects."""
+
+    region: Region
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Weighted families and questions over the attributes of one schema."""
+
+    name: str
+    shape: tuple[int, ...]
+    families: tuple[Family, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.families and not self.questions:
+            raise OptionError(f"the workload {self.name!r} asks nothing")
+        if len(self.families) > MOST_FAMILIES or len(self.questions) > MOST_QUESTIONS:
+            raise OptionError(f"the workload {self.name!r} is too large; ask for less")
+
+    def __add__(self, other: Workload) -> Workload:
+        """Both, each with its own weight."""
+        if self.shape != other.shape:
+            raise OptionError("workloads of different schemas cannot be joined")
+        return Workload(
+            f"{self.name} + {other.name}",
+            self.shape,
+            self.families + other.families,
+            self.questions + other.questions,
+        )
+
+    def __rmul__(self, factor: float) -> Workload:
+        """The same with another weight."""
+        if isinstance(factor, bool) or not isinstance(factor, int | float):
+            return NotImplemented
+        if not 0 < factor < math.inf:
+            raise OptionError("the weight of a workload must be a positive number")
+        plain = " + " not in self.name
+        return Workload(
+            f"{factor:g}*{self.name}" if plain else f"{factor:g}*({self.name})",
+            self.shape,
+            tuple(replace(f, weight=f.weight * factor) for f in self.families),
+            tuple(replace(q, weight=q.weight * factor) for q in self.questions),
+        )
+
+    @property
+    def weight(self) -> float:
+        """The weights of all families and questions together."""
+        return math.fsum([f.weight for f in self.families] + [q.weight for q in self.questions])
+
+    @property
+    def exact(self) -> bool:
+        """Whether means are over all boxes: axes of millions of codes are sampled."""
+        return all(along.exact for family in self.families for along in family.along)
+
+
+# ── the ones we know ─────────────────────────────────────────────────────────────────────────────
+
+
+def ranges(schema: Schema) -> Workload:
+    """Any range on every ordinal attribute, any node on every nominal one, all at once."""
+    return _one("ranges", schema, [families.ranges(a) for a in schema.attributes])
+
+
+def prefixes(schema: Schema) -> Workload:
+    """Everything up to a value on every ordinal attribute, any node on every nominal one."""
+    return _one("prefixes", schema, [families.prefixes(a) for a in schema.attributes])
+
+
+def identity(schema: Schema) -> Workload:
+    """Every cell."""
+    return _one("identity", schema, [families.points(a) for a in schema.attributes])
+
+
+def total(schema: Schema) -> Workload:
+    """The number of rows."""
+    return _one("total", schema, [families.whole(a) for a in schema.attributes])
+
+
+def nodes(schema: Schema) -> Workload:
+    """Any node of every hierarchy; attributes without a hierarchy are not asked about."""
+    if all(a.hierarchy is None for a in schema.attributes):
+        raise OptionError("the workload 'nodes' needs an attribute with a hierarchy")
+    along = [
+        families.whole(a) if a.hierarchy is None else families.nodes(a) for a in schema.attributes
+    ]
+    return _one("nodes", schema, along)
+
+
+def marginals(schema: Schema, ways: int) -> Workload:
+    """Every cell of every table of so many attributes; the tables weigh the same."""
+    return _subsets(
+        f"marginals:{ways}", schema, [ways], [families.points(a) for a in schema.attributes]
+    )
+
+
+def levels(schema: Schema, wanted: dict[str, int]) -> Workload:
+    """The counts of GROUP BY LEVEL(attribute, k), …, for one or more attributes."""
+    chosen = {schema.index(name): depth for name, depth in wanted.items()}
+    if not chosen:
+        raise OptionError("the workload 'level' needs an attribute: level:occupation=1")
+    named = ",".join(f"{name}={depth}" for name, depth in wanted.items())
+    along = [
+        families.level(a, chosen[i]) if i in chosen else families.whole(a)
+        for i, a in enumerate(schema.attributes)
+    ]
+    return _one(f"level:{named}", schema, along)
+
+
+def paper(schema: Schema) -> Workload:
+    """The random range counts of the Privelet paper, §8.1.
+
+    Conditions on 1 to d attributes, in equal parts: a range of an ordinal one, a node below the
+    top of a nominal one.
+    """
+    asked = [
+        families.nodes(a, root=False) if a.kind == "nominal" else families.ranges(a)
+        for a in schema.attributes
+    ]
+    return _subsets("paper", schema, list(range(1, len(asked) + 1)), asked)
+
+
+def _one(name: str, schema: Schema, along: Sequence[Along]) -> Workload:
+    return Workload(name, schema.shape, (Family(tuple(along), 1.0),))
+
+
+def _subsets(name: str, schema: Schema, ways: list[int], asked: Sequence[Along]) -> Workload:
+    """Conditions on every subset of some sizes; the sizes weigh the same, and so do its subsets."""
+    axes = len(asked)
+    if not all(1 <= size <= axes for size in ways):
+        raise OptionError(f"{name}: the schema has {axes} attributes")
+    if sum(math.comb(axes, size) for size in ways) > MOST_FAMILIES:
+        raise OptionError(f"{name}: there are too many combinations of {axes} attributes")
+    free = [families.whole(a) for a in schema.attributes]
+    return Workload(
+        name,
+        schema.shape,
+        tuple(
+            Family(
+                tuple(asked[i] if i in chosen else free[i] for i in range(axes)),
+                1 / (len(ways) * math.comb(axes, size)),
+            )
+            for size in ways
+            for chosen in itertools.combinations(range(axes), size)
+        ),
+    )

@@ -1,0 +1,80 @@
+"""`hush generate`: a file and its schema, or one clear line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable.cli.main import run
+from hushtable.evaluation.generators import GENERATORS, generate
+from hushtable.schema import Schema
+
+Hush = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def hush(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Hush:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hush", "generate", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            run()
+        seen = capsys.readouterr()
+        return int(stopped.value.code or 0), seen.out, seen.err
+
+    return call
+
+
+def test_it_writes_the_rows_and_their_schema(hush: Hush) -> None:
+    options = ("-o", "b.parquet", "--schema", "people.toml", "--rows", "500", "--seed", "3")
+    code, out, _ = hush("brazil", *options)
+    made = generate("brazil", 500, seed=3)
+    assert code == 0 and "500 rows" in out and "hush publish" in out
+    assert pq.read_table("b.parquet").equals(made.table())
+    assert Schema.load("people.toml") == made.schema
+
+
+def test_it_speaks_json_and_takes_settings(hush: Hush) -> None:
+    settings = ("--set", "cells=100", "--set", "density=0.5", "--set", "deviation=0")
+    code, out, _ = hush("sparse", "-o", "s.parquet", *settings, "--json")
+    assert code == 0 and json.loads(out) == {
+        "file": "s.parquet",
+        "schema": "s.toml",
+        "name": "sparse",
+        "rows": 5000,
+        "cells": 100,
+        "seed": 1,
+    }
+    assert Path("s.toml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere", "-o", "a.parquet"], "there is no table"),
+        (["us", "-o", "a.parquet", "--rows", "0"], "rows must be"),
+        (["us", "-o", "a.csv"], "must end in .parquet"),
+        (["us", "-o", "missing/a.parquet"], "there is no folder"),
+        (["us", "-o", "there.parquet"], "there already"),
+        (["us", "-o", "a.parquet", "-s", "there.parquet"], "there already"),
+        (["us", "-o", "a.parquet", "--set", "cells"], "key=value"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(hush: Hush, arguments: list[str], told: str) -> None:
+    Path("there.parquet").touch()
+    code, _, err = hush(*arguments)
+    assert code == 2 and told in err and err.count("\n") == 1
+    assert [path.name for path in Path().iterdir()] == ["there.parquet"]
+
+
+def test_its_help_names_every_table(hush: Hush) -> None:
+    shown = " ".join(hush("--help")[1].replace(",", " ").split())
+    assert all(f" {name} " in shown for name in GENERATORS)

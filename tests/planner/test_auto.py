@@ -1,0 +1,104 @@
+"""`auto` publishes what the plan recommends, and says so; `mixed` is private like the others."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_cases import AGE, GRADE, JOB, schema_of
+
+import hushtable
+from hushtable.errors import OptionError
+from hushtable.evaluation.privacy_check import check_mechanism
+from hushtable.mechanisms import find_mechanism
+from hushtable.planner import plan
+from hushtable.schema import Schema
+
+ROWS = "age,job,grade\n" + "3,clerk,low\n5,miner,\n0,boss,high\n" * 20
+
+
+def publish(folder: Path, schema: Schema, name: str = "r", **options: Any) -> hushtable.Release:
+    (folder / "people.csv").write_text(ROWS)
+    return hushtable.publish(
+        folder / "people.csv",
+        schema,
+        epsilon="1",
+        out=folder / f"{name}.release",
+        ledger=folder / "people.ledger",
+        **options,
+    )
+
+
+@pytest.mark.parametrize("workload", ["ranges", "marginals:1", "nodes + total", None])
+def test_auto_publishes_what_is_recommended(tmp_path: Path, workload: str | None) -> None:
+    schema = schema_of(AGE, JOB, GRADE)
+    best = plan(schema, epsilon="1", workload=workload or "ranges").recommended
+    release = publish(tmp_path, schema, workload=workload)
+    told = release.manifest["plan"]
+    assert release.mechanism == best.mechanism == told["recommended"]["mechanism"]
+    assert told["recommended"]["rmse"] == best.rmse <= min(told["others"].values())
+    assert told["workload"] == (workload or "ranges")
+    assert release.manifest["asked"] == "auto"
+    # The release has the error that was forecast.
+    error = math.sqrt(release._reader.law(best.typical).variance)
+    assert error * 1.96 == pytest.approx(best.margin(), rel=0.3)
+
+
+def test_every_forecast_can_be_published_as_it_is_told(tmp_path: Path) -> None:
+    schema = schema_of(AGE, JOB, GRADE)
+    for number, forecast in enumerate(plan(schema, epsilon="1", budgets=True).forecasts):
+        release = publish(
+            tmp_path,
+            schema,
+            f"r{number}",
+            mechanism=forecast.mechanism,
+            settings=forecast.parameters,
+        )
+        law = release._reader.law(forecast.typical)
+        assert law.half_width(0.95) == pytest.approx(forecast.margin(), rel=0.02)
+
+
+def test_attributes_with_commas_in_their_names_are_planned_too(tmp_path: Path) -> None:
+    schema = schema_of({**AGE, "name": "age, in years"}, JOB)
+    found = plan(schema, epsilon="1")
+    assert {f.mechanism for f in found.forecasts} == {"basic", "privelet", "mixed"}
+    for forecast in found.forecasts:
+        find_mechanism(forecast.mechanism).check(
+            schema, epsilon=Fraction(1), settings=forecast.parameters
+        )
+
+
+def test_settings_of_mixed_name_attributes(tmp_path: Path) -> None:
+    schema = schema_of(AGE, JOB)
+    mixed = find_mechanism("mixed")
+    for settings in ({"height": "haar"}, {"age": "tree"}, {"job": "magic"}):
+        with pytest.raises(OptionError):
+            mixed.check(schema, epsilon=Fraction(1), settings=settings)
+    mixed.check(schema, epsilon=Fraction(1), settings={"job": "nominal"})
+
+
+TWO = {"name": "a", "kind": "ordinal", "range": [0, 2]}
+TREE = {"name": "b", "kind": "nominal", "tree": {"x": ["p", "q"], "y": ["r", "s"]}}
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"a": "haar", "b": "tree@1/4,3/4"},
+        {"a": "tree:2x2", "b": "nominal"},
+        {"a": "rooted:2x2@1/2,1/4,1/4", "b": "rooted"},
+        {"b": "rooted@1/6,1/3,1/2"},
+    ],
+    ids=str,
+)
+def test_nobody_loses_more_than_epsilon(settings: dict[str, str], neighbours: str) -> None:
+    schema = schema_of(TWO, TREE, neighbours=neighbours)
+    rows = [("0", "p"), ("0", "q"), ("2", "s"), ("1", "?")]
+    report = check_mechanism("mixed", schema, rows=rows, epsilon="0.5", settings=settings)
+    assert report.holds, report.problem
+    if neighbours == "add-remove":
+        assert report.tight

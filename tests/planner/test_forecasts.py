@@ -1,0 +1,270 @@
+"""Forecasts are the truth: against matrices written out, and against releases that were made."""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_cases import (
+    AGE,
+    GRADE,
+    JOB,
+    SEX,
+    all_questions,
+    explicit_variances,
+    line,
+    schema_of,
+    setting_of,
+    square,
+)
+
+import hushtable
+from hushtable.counting import Counts
+from hushtable.curator import Curator
+from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.noise.bulk import EntropyNoise
+from hushtable.planner import plan
+from hushtable.planner.families import AllRanges, Listed, mean_gains, some_of
+from hushtable.planner.forecast import Forecaster
+from hushtable.planner.plan import Forecast
+from hushtable.planner.reading import read_workload
+from hushtable.planner.trees import tree_cost, with_budgets
+from hushtable.privacy.account import Account
+from hushtable.query.batch import accumulate, box_sums
+from hushtable.schema import Schema
+from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Tree
+
+WORKLOADS = ("ranges", "prefixes", "identity", "total", "paper", "marginals:1", "nodes")
+SCHEMAS = {
+    "one axis": schema_of(AGE),
+    "one axis, replace-one": schema_of(AGE, neighbours="replace-one"),
+    "a hierarchy": schema_of(JOB),
+    "an order and a hierarchy": schema_of(GRADE, JOB),
+    "three axes": schema_of(AGE, SEX, GRADE),
+    "three axes, replace-one": schema_of(SEX, JOB, GRADE, neighbours="replace-one"),
+    "several rows each": schema_of(AGE, JOB, unit={"column": "id", "max_rows": 3}),
+}
+AXES: list[AxisTransform] = [
+    Identity(9),
+    Haar(9),
+    Haar(8),
+    Nominal(9, ((0, 9), (0, 4), (1, 3), (4, 7))),
+    Tree.uniform(9, 3),
+    Tree.uniform(9, 2, root=False),
+    Tree.mixed(11, (3, 4), root=False, shares=(Fraction(1, 3), Fraction(2, 3))),
+]
+
+
+@pytest.mark.parametrize("axis", AXES, ids=repr)
+@pytest.mark.parametrize("undeclared", [0, 1, 3])
+def test_the_mean_over_all_ranges_is_the_mean_over_all_ranges(
+    axis: AxisTransform, undeclared: int
+) -> None:
+    family = AllRanges(axis.size - undeclared)
+    pairs = [(a, b) for b in range(family.codes + 1) for a in range(b)]
+    listed = mean_gains(axis, *np.array(pairs).T)
+    assert family.count == len(pairs)
+    assert family.mean_gains(axis) == pytest.approx(listed, rel=1e-12, abs=1e-12)
+    assert np.array_equal(np.sort(some_of(family, 10**4)), np.sort(np.array(pairs).T))
+
+
+@pytest.mark.parametrize("axis", AXES, ids=repr)
+def test_weights_of_a_question_are_those_of_its_codes(axis: AxisTransform) -> None:
+    question = np.random.default_rng(1).integers(-5, 6, (2, axis.size)).astype(float)
+    reading = np.stack([axis.inverse(unit, 0) for unit in np.eye(axis.coefficients)])
+    assert axis.rows(question) == pytest.approx(question @ reading.T, abs=1e-12)
+
+
+def questions_for(schema: Schema) -> str:
+    first = schema.attributes[0].name
+    groups = f"SELECT {first}, COUNT(*) FROM people GROUP BY {first}"
+    return f"SELECT COUNT(*) FROM people; -- weight 3\n{groups}"
+
+
+@pytest.mark.parametrize("workload", [*WORKLOADS, "2*ranges + marginals:1", "sql"])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_forecast_is_that_of_the_matrices(name: str, workload: str) -> None:
+    schema = SCHEMAS[name]
+    if workload == "nodes" and all(a.hierarchy is None for a in schema.attributes):
+        return
+    if workload == "sql":
+        from hushtable.planner.reading import from_sql
+
+        asked = from_sql(questions_for(schema), schema)
+    else:
+        asked = read_workload(workload, schema)
+    found = plan(schema, epsilon="0.7", workload=asked, budgets=True)
+    questions = list(all_questions(asked))
+    cells, weights = [q for q, _ in questions], np.array([weight for _, weight in questions])
+    assert weights.sum() == pytest.approx(asked.weight)
+    assert {f.mechanism for f in found.forecasts} >= {"basic", "privelet", "mixed"}
+    for forecast in found.forecasts:
+        variances = explicit_variances(forecast.transform, forecast.setting, cells)
+        mean = math.sqrt(float(weights @ variances) / weights.sum())
+        assert forecast.rmse == pytest.approx(mean, rel=1e-9)
+        assert forecast.worst <= math.sqrt(variances.max()) * (1 + 1e-9)
+        if all(len(axis.classes) == 1 for axis in forecast.transform.axes):
+            assert forecast.worst == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
+
+
+def test_questions_of_several_boxes_share_noise() -> None:
+    """The boxes of an OR or of a <> touch the same coefficients: errors do not just add up."""
+    from hushtable.planner.reading import from_sql
+
+    schema = schema_of(AGE, JOB)
+    sql = "age <> 3 OR job = 'office'; age IN (0, 2, 5) AND job <> 'clerk'; age < 2 OR age > 4"
+    asked = from_sql(sql, schema)
+    assert len(asked.questions) == 3 and max(len(q.region) for q in asked.questions) > 1
+    found = plan(schema, epsilon="1", workload=asked)
+    cells = [q for q, _ in all_questions(asked)]
+    for forecast in found.forecasts:
+        mean = explicit_variances(forecast.transform, forecast.setting, cells).mean()
+        assert forecast.rmse == pytest.approx(math.sqrt(mean), rel=1e-9)
+
+
+def measured_mse(forecast: Forecast, starts: Any, stops: Any, releases: int) -> float:
+    """The mean square error of noise that was drawn: the true counts are all zero."""
+    product = forecast.transform
+    nobody = Counts(product.shape, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    noise = EntropyNoise(SeededEntropy(5))
+    total = 0.0
+    for _ in range(releases):
+        curator = Curator(
+            nobody, exposure=forecast.setting.exposure, account=Account(Fraction(1)), noise=noise
+        )
+        drawn = curator.noisy_coefficients(product, epsilon=1).values
+        sums = accumulate(product.inverse(drawn))
+        total += float(np.square(box_sums(sums, starts, stops)).mean())
+    return total / releases
+
+
+@pytest.mark.parametrize("schema", [line(300), square(24)], ids=["line", "square"])
+def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
+    found = plan(schema, epsilon="1", workload="ranges", budgets=True)
+    family = AllRanges(schema.shape[0])
+    pairs = np.array([(a, b) for b in range(family.codes + 1) for a in range(b)])
+    chosen = np.random.default_rng(3).integers(0, len(pairs), (4000, len(schema.shape)))
+    starts, stops = pairs[chosen, 0], pairs[chosen, 1]
+    for forecast in found.forecasts:
+        measured = measured_mse(forecast, starts, stops, 150)
+        assert measured == pytest.approx(forecast.rmse**2, rel=0.1), forecast.mechanism
+
+
+def test_budgets_of_levels_help_and_are_optional() -> None:
+    family = Listed.of([(0, 5), (5, 9), *((k, k + 1) for k in range(9))])
+    tree = Tree(9, ((0, 9), (0, 5), (5, 9)), root=False)
+    shared = with_budgets(tree, family)
+    assert shared.shares is not None and sum(shared.shares) == 1
+    assert tree_cost(shared, *some_of(family, 100)) < tree_cost(tree, *some_of(family, 100))
+    schema = schema_of(JOB)
+    with_shares = plan(schema, epsilon="0.1", workload="nodes", budgets=True).forecasts[0]
+    without = plan(schema, epsilon="0.1", workload="nodes").forecasts[0]
+    assert with_shares.rmse <= without.rmse
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.sampled_from([AGE, SEX, JOB, GRADE]), min_size=1, max_size=3, unique_by=id),
+    st.lists(st.sampled_from(WORKLOADS[:-1]), min_size=1, max_size=2, unique=True),
+    st.sampled_from(["add-remove", "replace-one"]),
+    st.sampled_from(["0.05", "1", "8"]),
+)
+def test_the_recommended_one_never_loses(
+    attributes: list[dict[str, Any]], parts: list[str], neighbours: str, epsilon: str
+) -> None:
+    schema = schema_of(*attributes, neighbours=neighbours)
+    found = plan(schema, epsilon=epsilon, workload=" + ".join(parts))
+    best = found.recommended
+    forecaster = Forecaster(found.workload)
+    for forecast in found.forecasts:
+        assert best.rmse <= forecast.rmse * (1 + 1e-9)
+    mixed = next(f for f in found.forecasts if f.mechanism == "mixed")
+    assert mixed.rmse == pytest.approx(best.rmse, rel=1e-8)
+    # Nor to any other choice along one axis.
+    for i, attribute in enumerate(schema.attributes):
+        for axis in (Identity(attribute.size), *(Haar(attribute.size),) * (attribute.size > 1)):
+            axes = (*mixed.transform.axes[:i], axis, *mixed.transform.axes[i + 1 :])
+            other = forecaster.mean_variance(
+                type(mixed.transform)(axes), setting_of(schema, epsilon)
+            )
+            if (
+                axis in mixed.transform.axes
+                or attribute.kind == "ordinal"
+                or axis.kind == "identity"
+            ):
+                assert mixed.rmse <= math.sqrt(other) * (1 + 1e-9)
+
+
+def test_more_budget_means_less_error() -> None:
+    schema = SCHEMAS["an order and a hierarchy"]
+    plans = [plan(schema, epsilon=e, workload="ranges") for e in ("0.1", "0.2", "1", "4")]
+    for name in ("basic", "privelet", "privelet+", "hierarchical", "mixed"):
+        errors = [next(f.rmse for f in p.forecasts if f.mechanism == name) for p in plans]
+        assert errors == sorted(errors, reverse=True) and errors[0] > errors[-1]
+    best = plans[2].recommended
+    assert best.margin(Fraction(2)) < best.margin() < best.margin(Fraction(1, 2))
+
+
+@pytest.mark.parametrize("error", [3.0, 40.0, 5000.0])
+def test_the_budget_for_an_error_is_just_enough(error: float) -> None:
+    for forecast in plan(line(64), epsilon="1").forecasts:
+        needed = forecast.epsilon_for(error)
+        assert forecast.margin(needed) <= error < forecast.margin(needed * Fraction(97, 100))
+
+
+def test_a_typical_count_has_about_the_mean_error() -> None:
+    for forecast in plan(square(40), epsilon="1").forecasts:
+        assert forecast.margin() == pytest.approx(1.96 * forecast.rmse, rel=0.15)
+        assert [sized.cells for sized in forecast.by_size] == sorted(
+            s.cells for s in forecast.by_size
+        )
+        mean = np.mean([sized.rmse**2 for sized in forecast.by_size])
+        assert math.sqrt(mean) == pytest.approx(forecast.rmse, rel=0.05)
+
+
+def test_the_paper_s_bound_holds_for_ranges_and_nodes() -> None:
+    for schema in SCHEMAS.values():
+        for forecast in plan(schema, epsilon="1", workload="ranges").forecasts:
+            if forecast.mechanism in ("basic", "privelet", "privelet+"):
+                assert forecast.bound is not None and forecast.worst <= forecast.bound
+
+
+def test_an_axis_of_a_hundred_million_codes_is_planned_without_laying_it_out() -> None:
+    found = plan(line(10**8), epsilon="1", workload="ranges")
+    assert not found.workload.exact and not plan(line(10**8), epsilon="1").to_dict()["exact"]
+    assert [f.mechanism for f in found.forecasts] == ["privelet", "privelet+", "mixed", "basic"]
+    plain = math.sqrt(
+        (10**8 + 2) / 3 * 1.8413
+    )  # a range of mean length, at the variance of scale 1
+    assert found.forecasts[-1].rmse == pytest.approx(plain, rel=0.01)
+
+
+def test_planning_imports_nothing_that_could_read_data_or_draw_noise() -> None:
+    import subprocess
+
+    script = (
+        "import sys, hushtable.planner; from hushtable.planner.reading import from_sql;"
+        "import hushtable.query.sql;"
+        "print([m for m in sys.modules if m.split('.')[0] in"
+        " ('duckdb', 'ibis', 'numba', 'sqlite3', 'pandas', 'pyarrow', 'cryptography')"
+        " or m.startswith(('hushtable.counting', 'hushtable.curator', 'hushtable.noise',"
+        " 'hushtable.privacy.ledger', 'hushtable.publishing'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_plan_is_part_of_the_package() -> None:
+    schema = line(20)
+    found = hushtable.plan(schema, epsilon="1", workload=hushtable.workload.ranges(schema))
+    told = found.to_dict()
+    assert told["recommended"] == told["mechanisms"][0]["mechanism"]
+    assert [m["rmse"] for m in told["mechanisms"]] == sorted(m["rmse"] for m in told["mechanisms"])

@@ -1,0 +1,299 @@
+"""Answers from summaries: sums over what was kept, unbiased where they say so, bars that cover."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from sparse_laws import dense, held, kept_chance, laplace, seeded
+
+from hushtable.errors import QueryError
+from hushtable.noise.sparse import summarise
+from hushtable.query.answer import Answer
+from hushtable.query.box import Box, CodeSet
+from hushtable.query.kept import CellNoise, Errors
+from hushtable.query.nodes import NodeSummary
+from hushtable.query.summary import CellSummary
+from hushtable.summaries import Filter, Priority, Rule, Structure, Threshold
+from hushtable.summaries.forecast import moments
+
+SHAPE = (6, 5, 7)
+SCALE = Fraction(3)
+RANDOM = np.random.default_rng(4)
+COUNTS = {int(c): int(RANDOM.integers(1, 60)) for c in RANDOM.choice(210, 40, replace=False)}
+RULES: dict[str, Rule] = {
+    "geometric": Filter(1),
+    "filter": Filter(6),
+    "one-sided": Filter(6, two_sided=False),
+    "threshold": Threshold(25),
+    "priority": Priority(60),
+    "filter-threshold": Threshold(25, 6),
+    "filter-priority": Priority(30, 6),
+}
+BOXES = (
+    Box((CodeSet.of((1, 4)), CodeSet.full(5), CodeSet.of((0, 2), (5, 7)))),
+    Box((CodeSet.of((5, 6)), CodeSet.of((2, 4)), CodeSet.full(7))),
+)
+GROUPS = [(2, [(0, 3), (3, 4), (6, 7)]), (0, [(0, 2), (2, 6)])]
+
+
+def read(
+    rule: Rule, on: Any = "cells", seed: int = 1, scale: Fraction = SCALE, shape: Any = SHAPE
+) -> Any:
+    structure = Structure(on, shape)
+    kept, _ = summarise(held(structure, COUNTS), rule, scale, seeded(seed))
+    sided = not isinstance(rule, Filter) or rule.two_sided
+    errors = Errors(scale, rule.theta, sided, kept.tau)
+    if on == "cells":
+        return CellSummary(shape, lambda: kept.places, lambda: kept.values, errors)
+    return NodeSummary(structure, lambda: kept.places, lambda: kept.values, errors)
+
+
+def weights(reader: Any) -> Any:
+    """What every place stands for, from the definition."""
+    found = np.zeros(reader.places.max() + 1 if len(reader.places) else 1)
+    for place, v in zip(reader.places.tolist(), reader.values.tolist(), strict=True):
+        found[place] = math.copysign(max(abs(v), reader.errors.tau), v)
+    return found
+
+
+def brute(cells: Any, box: Box) -> Any:
+    inside = np.zeros(SHAPE, bool)
+    ranges = [[c for a, b in codes.intervals for c in range(a, b)] for codes in box.sets]
+    inside[np.ix_(*ranges)] = True
+    return inside
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_counts_and_groups_are_sums_over_the_kept_cells(rule: str) -> None:
+    reader = read(RULES[rule])
+    cells = np.zeros(210)
+    found = weights(reader)
+    cells[: len(found)] = found
+    cells = cells.reshape(SHAPE)
+    assert np.array_equal(reader.cells(), cells)
+    inside = brute(cells, BOXES[0]) | brute(cells, BOXES[1])
+    assert reader.count(BOXES)[0] == pytest.approx(cells[inside].sum())
+    grouped = reader.group(BOXES, GROUPS)
+    place = 0
+    for low, high in GROUPS[0][1]:
+        for first, last in GROUPS[1][1]:
+            part = np.zeros(SHAPE, bool)
+            part[first:last, :, low:high] = True
+            assert grouped.values[place] == pytest.approx(cells[inside & part].sum())
+            place += 1
+    assert reader.count((Box.full(SHAPE),))[0] == pytest.approx(cells.sum())
+    assert reader.count(())[0] == 0
+
+
+@pytest.mark.parametrize("on", ["dyadic", "haar"])
+@pytest.mark.parametrize("rule", RULES)
+def test_nodes_and_coefficients_answer_as_the_explicit_sum(rule: str, on: str) -> None:
+    """One question at a time, groups, and several boxes: the weights of all places written out."""
+    reader = read(RULES[rule], on)
+    found = weights(reader)
+    for region in ((BOXES[0],), (BOXES[1],), BOXES, (Box.full(SHAPE),)):
+        asked = reader._asked(region, ())
+        assert len(set(asked.places.tolist())) == len(asked.places)
+        whole = sum(
+            w * (found[p] if p < len(found) else 0.0)
+            for p, w in zip(asked.places.tolist(), asked.weights.tolist(), strict=True)
+        )
+        assert reader.count(region)[0] == pytest.approx(whole)
+    grouped = reader.group(BOXES, GROUPS)
+    place = 0
+    for low, high in GROUPS[0][1]:
+        for first, last in GROUPS[1][1]:
+            cut = Box((CodeSet.of((first, last)), CodeSet.full(5), CodeSet.of((low, high))))
+            value, law = reader.count(tuple(box.intersection(cut) for box in BOXES))
+            assert grouped.values[place] == pytest.approx(value)
+            assert grouped.laws[grouped.law_of_row[place]].variance == pytest.approx(law.variance)
+            place += 1
+
+
+@pytest.mark.parametrize("on", ["cells", "dyadic", "haar"])
+def test_without_noise_every_answer_is_the_truth(on: str) -> None:
+    reader = read(Filter(1), on, scale=Fraction(1, 1000))
+    truth = np.zeros(210)
+    truth[list(COUNTS)] = list(COUNTS.values())
+    truth = truth.reshape(SHAPE)
+    assert np.allclose(reader.cells(), truth)
+    random = np.random.default_rng(2)
+    low = random.integers(0, np.array(SHAPE) + 1, (50, 3))
+    high = np.maximum(low, random.integers(0, np.array(SHAPE) + 1, (50, 3)))
+    values, variances = reader.ranges(low, high)
+    wanted = [
+        truth[tuple(slice(a, b) for a, b in zip(*ends, strict=True))].sum()
+        for ends in zip(low, high, strict=True)
+    ]
+    assert np.allclose(values, wanted)
+    assert (variances <= 1e-9).all() and np.allclose(reader.range_variances(low, high), variances)
+
+
+@pytest.mark.parametrize("tau", [4, 25, 1000])
+@pytest.mark.parametrize("count", [0, 1, 7, 40])
+def test_a_sampled_count_is_unbiased(count: int, tau: int) -> None:
+    """In expectation over noise and sampling, exactly: Σ P[v]·P[kept]·weight = count."""
+    rule = Threshold(tau)
+    errors = Errors(SCALE, 1, True, float(tau))
+    values = np.arange(count - 200, count + 201)
+    stands = errors.weights(values)
+    chances = [laplace(3.0, int(v) - count) * kept_chance(rule, int(v)) for v in values]
+    assert np.dot(chances, stands) == pytest.approx(count, abs=1e-9)
+    # The estimated variance is unbiased too: noise, and what sampling adds.
+    true = np.dot(chances, stands.astype(float) ** 2) - count**2
+    noise = errors.noise
+    assert noise + np.dot(chances, errors.spread(values)) == pytest.approx(true, rel=1e-9)
+
+
+def test_priority_sums_are_unbiased() -> None:
+    region, total = (Box.full(SHAPE),), sum(COUNTS.values())
+    answers = [read(Priority(50), seed=seed).count(region) for seed in range(200)]
+    errors = np.array([value - total for value, _ in answers])
+    spread = math.sqrt(np.mean([law.variance for _, law in answers]))
+    assert abs(errors.mean()) < 5 * spread / math.sqrt(200)
+    assert errors.std() == pytest.approx(spread, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("rule", "on"),
+    [
+        ("geometric", "cells"),
+        ("threshold", "cells"),
+        ("priority", "cells"),
+        ("priority", "dyadic"),
+        ("threshold", "haar"),
+    ],
+)
+def test_intervals_cover(rule: str, on: str) -> None:
+    """At 90 %, over many releases; with bars of a quarter of the width they do not."""
+    truth = np.zeros(210)
+    truth[list(COUNTS)] = list(COUNTS.values())
+    inside = brute(truth, BOXES[0])
+    hits = narrow = 0
+    runs = 80
+    for seed in range(runs):
+        value, law = read(RULES[rule], on, seed).count((BOXES[0],))
+        off = abs(value - truth.reshape(SHAPE)[inside].sum())
+        hits += off <= law.half_width(0.9)
+        narrow += off <= 0.4 * math.sqrt(law.variance)
+    assert hits >= 0.9 * runs - 5 * math.sqrt(runs * 0.09)
+    assert narrow < 0.7 * runs
+
+
+class TestOneCell:
+    """A single cell is answered by its noisy count, or by 0."""
+
+    @pytest.mark.parametrize("rule", [Threshold(40), Priority(30), Threshold(40, 10)])
+    def test_by_its_noisy_count(self, rule: Rule) -> None:
+        reader = read(rule)
+        kept = dict(zip(reader.places.tolist(), reader.values.tolist(), strict=True))
+        for code in range(0, 210, 7):
+            cell = Box(tuple(CodeSet.single(int(c)) for c in np.unravel_index(code, SHAPE)))
+            value, law = reader.count((cell,))
+            assert value == kept.get(code, 0)
+            assert isinstance(law, CellNoise) and law.there == (code in kept)
+        every = reader.group(
+            (Box.full(SHAPE),), [(i, [(c, c + 1) for c in range(n)]) for i, n in enumerate(SHAPE)]
+        )
+        assert {i: v for i, v in enumerate(every.values) if v} == kept
+
+    @pytest.mark.parametrize("count", [0, 1, 5, 20, 39, 60])
+    @pytest.mark.parametrize(("theta", "tau"), [(1, 40), (8, 40), (8, 20)])
+    def test_its_interval_covers_whatever_the_count(self, count: int, theta: int, tau: int) -> None:
+        """Exactly: the chance of each noisy value and of being kept, added up."""
+        confidence, missed = 0.9, 0.0
+        there, gone = (CellNoise(SCALE, theta, float(tau), b) for b in (True, False))
+        for v in range(count - 150, count + 151):
+            kept = kept_chance(Threshold(tau, theta), v)
+            p = laplace(3.0, v - count)
+            missed += p * kept * (abs(v - count) > there.half_width(confidence))
+            missed += p * (1 - kept) * (count > gone.half_width(confidence))
+        assert missed <= 1 - confidence + 1e-12
+
+    def test_nearer_than_what_it_stands_for(self) -> None:
+        """The reason for it: the mean square error is smaller for every count below τ."""
+        for count in (0, 3, 10, 30):
+            values = np.arange(count - 150, count + 151)
+            p = np.array([laplace(3.0, int(v) - count) for v in values])
+            kept = np.array([kept_chance(Threshold(50), int(v)) for v in values])
+            plain = p @ (kept * (values - count) ** 2 + (1 - kept) * count**2)
+            adjusted = moments(float(count), SCALE, 1, 50.0, True)[1] - count**2
+            assert plain < adjusted
+
+
+class TestFilters:
+    """Filters are biased, and say by how much at most."""
+
+    @pytest.mark.parametrize("rule", [Filter(6), Threshold(25, 6), Priority(30, 6)])
+    @pytest.mark.parametrize("on", ["cells", "dyadic"])
+    def test_they_say_so(self, rule: Rule, on: str) -> None:
+        reader = read(rule, on)
+        value, law = reader.count((BOXES[0],))
+        answer = Answer(value, law, reader.note)
+        asked = 3 * 5 * 4 if on == "cells" else len(reader._asked((BOXES[0],), ()).places)
+        assert 0 < answer.bias <= 5 * asked
+        assert answer.to_dict()["bias"] == answer.bias
+        assert "biased" in answer.note and "up to 5" in answer.note
+
+    def test_what_is_missing_hides_no_more_than_that(self) -> None:
+        """The filtered sum is within the bias of the sum of all noisy counts, always."""
+        structure = Structure("cells", SHAPE)
+        values = np.array(dense(held(structure, COUNTS)))
+        random = np.random.default_rng(5)
+        for _ in range(50):
+            noisy = values + random.geometric(0.3, 210) - random.geometric(0.3, 210)
+            kept = np.flatnonzero(np.abs(noisy) >= 6)
+            found = noisy[kept]
+            reader = CellSummary(
+                SHAPE, lambda k=kept: k, lambda v=found: v, Errors(SCALE, 6, True, 0.0)
+            )
+            value, law = reader.count((BOXES[0],))
+            assert abs(noisy.reshape(SHAPE)[brute(noisy, BOXES[0])].sum() - value) <= law.bias
+
+    def test_one_sided_ones_are_off_upwards_too(self) -> None:
+        one, two = (Errors(SCALE, 6, sided, 0.0) for sided in (False, True))
+        places, none = np.array([100.0]), np.zeros(1)
+        law = [laplace(3.0, v) * v for v in range(6, 300)]
+        assert one.bias(places, none)[0] == pytest.approx(100 * sum(law))
+        assert two.bias(places, none)[0] == 0
+
+    def test_those_without_bias_do_not(self) -> None:
+        for rule in (Filter(1), Threshold(25), Priority(60)):
+            reader = read(rule)
+            value, law = reader.count((BOXES[0],))
+            assert Answer(value, law).bias == 0 and "bias" not in Answer(value, law).to_dict()
+
+
+def test_an_empty_summary_answers_zero_with_a_bar() -> None:
+    none = np.zeros(0, np.int64)
+    errors = Errors(SCALE, 50, True, 100.0)
+    for reader in (
+        CellSummary((4, 4), lambda: none, lambda: none, errors),
+        NodeSummary(Structure("dyadic", (4, 4)), lambda: none, lambda: none, errors),
+    ):
+        value, law = reader.count((Box.full((4, 4)),))
+        assert value == 0 and law.variance > 0
+        assert not reader.cells().any()
+        assert (reader.cell_variances([np.array([1]), np.array([2])]) > 0).all()
+
+
+def test_a_vast_domain_is_not_laid_out() -> None:
+    places, values = np.array([5, 10**17, 10**18 - 1]), np.array([3, 4, 5])
+    errors = Errors(SCALE, 1, True, 0.0)
+    cells = CellSummary((10**9, 10**9), lambda: places, lambda: values, errors)
+    assert cells.count((Box.full((10**9, 10**9)),))[0] == 12
+    assert cells.count((Box((CodeSet.of((0, 10**8)), CodeSet.full(10**9))),))[0] == 3
+    last = CodeSet.single(10**9 - 1)
+    assert cells.count((Box((last, last)),))[0] == 5
+    for on in ("cells", "dyadic"):
+        reader: Any = cells
+        if on == "dyadic":
+            reader = NodeSummary(
+                Structure("dyadic", (10**9, 10**8)), lambda: places, lambda: values, errors
+            )
+        with pytest.raises(QueryError, match="too many to lay out"):
+            reader.cells()
