@@ -75,6 +75,17 @@ def test_nobody_is_displaced_by_anybody_else() -> None:
 
 
 @pytest.mark.usefixtures("salt")
+def test_nobody_is_displaced_by_people_with_rows_like_theirs() -> None:
+    """Rows of one cell are told apart within a person, never across people."""
+    rows = [(f"p{person}", value) for person in range(60) for value in (1, 1, 1, 4, 4, 7)]
+    newcomer: Rows = [("new", 1), ("new", 1), ("new", 4)]
+    before = kept(rows, 2)
+    for after in (kept([*newcomer, *rows], 2), kept([*rows, *newcomer], 2)):
+        assert not before - after and (after - before).total() == 2
+    assert kept(rows[::-1], 2) == before
+
+
+@pytest.mark.usefixtures("salt")
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
     rows = people(60, seed=3)
     shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
@@ -118,7 +129,7 @@ def test_ids_that_look_alike_are_different_people() -> None:
     [
         *(pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(20, 2)),
         *(pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.large_string()),
-        *(pa.binary(), pa.bool_(), pa.list_(pa.int64())),
+        *(pa.binary(), pa.bool_(), pa.float16(), pa.decimal256(50, 2), pa.uuid()),
     ],
     ids=str,
 )
@@ -130,12 +141,25 @@ def test_ids_may_be_of_any_type(kind: pa.DataType) -> None:
         ids = [None if i is None else bytes([255, i]) for i in ids]
     elif pa.types.is_boolean(kind):
         ids = [None if i is None else bool(i) for i in ids]
-    elif pa.types.is_list(kind):
-        ids = [None if i is None else [i] for i in ids]
+    elif kind == pa.uuid():
+        ids = [None if i is None else bytes([i] * 16) for i in ids]
     elif pa.types.is_temporal(kind):
         ids = pa.array(ids, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
     table = pa.table({"id": pa.array(ids, kind), "v": [1] * 6})
     assert counted(table, schema(2)) == {1: 4}
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.time32("s"), pa.json_()], ids=str)
+def test_ids_that_are_no_plain_values_are_refused_by_type_alone(kind: pa.DataType) -> None:
+    with pytest.raises(DataError, match="column 'id' is of type"):
+        counted(pa.table({"id": pa.nulls(1, kind), "v": [1]}), schema(2))
+
+
+def test_python_objects_of_polars_are_refused_as_ids() -> None:
+    """Handed over as addresses, one person's would differ, and their rows would all count."""
+    names = pl.Series("id", ["".join(["per", "son"]) for _ in range(9)], dtype=pl.Object)
+    with pytest.raises(DataError, match="column 'id' is of type object"):
+        counted(pl.DataFrame({"id": names, "v": [1] * 9}), schema(2))
 
 
 def test_the_choice_is_even_over_cells_and_twins() -> None:

@@ -239,6 +239,52 @@ def test_bytes_that_are_no_text_drop_their_line(odd: bytes) -> None:
         assert kept(b"h\n" + odd + b"\nx\n") == [odd, b"x"]
 
 
+def test_a_line_is_text_exactly_where_python_reads_it_so() -> None:
+    """Every start of a character, over-long ones, surrogates and what lies beyond included."""
+    starts = [bytes([first, second]) for first in range(0x80, 0x100) for second in range(0x80, 256)]
+    ends = (b"", b"\x80", b"\x80\x80", b"\xbfa", b"\x80\xc0", b"\x80\x80\x80")
+    lines = [start + end for start in starts for end in ends]
+    lines += [bytes([first]) + b"a" for first in range(0x80, 0x100)]
+    assert kept(b"h\n" + b"\n".join(lines) + b"\n") == [line for line in lines if is_text(line)]
+
+
+def is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("mark", [b"", b'"'], ids=["plain", "quoted"])
+def test_a_line_is_kept_up_to_its_largest_length(mark: bytes) -> None:
+    longest = mark + b"9" * (MAX_LINE - 2 * len(mark)) + mark
+    longer = mark + b"9" * (MAX_LINE + 1 - 2 * len(mark)) + mark
+    assert kept(b"h\n" + longest + b"\n" + longer + b"\n5\n") == [longest, b"5"]
+
+
+@pytest.mark.parametrize(
+    "head", [b'age,town,"odd', b'age,town,"', b'age,town,"a"b', b'age,town,a"']
+)
+def test_a_first_line_that_could_swallow_rows_is_refused(tmp_path: Path, head: bytes) -> None:
+    """A quote that it leaves open would be closed by somebody's row, and no other row's."""
+    path = tmp_path / "head.csv"
+    for row in (b"5,x,1", b'5,""",a","5,"'):
+        path.write_bytes(head + b"\n" + b"5,x,1\n" * 9 + row + b"\n" + b"5,x,1\n" * 9)
+        with pytest.raises(DataError, match="first line"):
+            counted(path)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1250", "utf-16-le", "shift_jis"])
+def test_what_an_encoding_does_not_have_is_one_odd_value(tmp_path: Path, encoding: str) -> None:
+    """A byte or half a character, in a file that is decoded first."""
+    odd = {"cp1250": b"\x81", "utf-16-le": b"\x00\xd8", "shift_jis": b"\xfd"}.get(encoding, b"\xff")
+    path = tmp_path / "odd.csv"
+    lines = [line.encode(encoding) for line in ("age,town\n", "5,x\n", "5,", "\n", "7,x\n")]
+    path.write_bytes(b"".join([*lines[:3], "x".encode(encoding), odd, *lines[3:]]))
+    assert counted(path, CsvFormat(encoding=encoding)) == {17: 1, 23: 1}
+
+
 def slow_fields(line: str) -> list[str] | None:
     """The fields of a line that is well-formed by itself, else None."""
     fields, rest = [], line

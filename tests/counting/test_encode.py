@@ -305,7 +305,7 @@ def test_malformed_lines_of_a_csv_file_leave_their_neighbours_alone(tmp_path: Pa
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
-        (pa.array([[1], [2]]), "array"),
+        (pa.array([[1], [2]]), "list"),
         (pa.array([{"secretfield": 1}]), "struct"),
         (pa.array([b"1"]), "binary"),
         (pa.array([1], pa.timestamp("us")), "timestamp"),

@@ -63,6 +63,17 @@ def test_bytes_that_are_no_text_are_one_odd_value(tmp_path: Path, attribute: Any
         assert [got[row] for row in range(6)] == expected[attribute], name
 
 
+def test_categories_may_be_no_text_either() -> None:
+    """Half of a label and a stray byte are not the label."""
+    words = broken_text([b"a", b"a\xff", b"b"])
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 1, None], pa.int8()), words)
+    table = pa.table({"v": column, "row": list(range(5))})
+    for source in (table, table.to_reader(max_chunksize=2)):
+        codes, rows = code_table(source, schema(TOWN)).columns
+        got = dict(zip(rows.tolist(), codes.tolist(), strict=True))
+        assert [got[row] for row in range(5)] == [0, 2, 1, 2, 2]
+
+
 def test_an_id_that_is_no_text_is_an_id(tmp_path: Path) -> None:
     column = broken_text([b"p", b"p", b"\xff\xfe", None])
     described = Schema("t", Fraction(1), (ordinal("row", IntegerRange(0, 99)),), unit=Unit("v", 1))
@@ -84,6 +95,18 @@ def test_times_beyond_any_calendar_are_odd_values(
         codes, rows = code_table(source, schema(attribute)).columns
         got = dict(zip(rows.tolist(), codes.tolist(), strict=True))
         assert len(got) == 6 and got[0] == (1 if attribute is DAY else 2), name
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_the_years_1_to_9999_are_the_calendar(unit: str) -> None:
+    """The first and the last tick are clipped as times; those beyond are none, and dropped."""
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    first, beyond = (seconds * per_second for seconds in (-62_135_596_800, 253_402_300_800))
+    column = pa.array([first - 1, first, beyond - 1, beyond], pa.int64()).view(pa.timestamp(unit))
+    clipped = ordinal("v", Dates(date(2020, 1, 1), date(2020, 12, 31), "day"), outside="clip")
+    table = pa.table({"v": column, "row": list(range(4))})
+    codes, rows = code_table(table, schema(clipped)).columns
+    assert dict(zip(rows.tolist(), codes.tolist(), strict=True)) == {1: 0, 2: 365}
 
 
 @pytest.mark.parametrize("kind", [pa.duration("s"), pa.time64("us"), pa.time32("s")])

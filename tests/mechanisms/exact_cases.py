@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from hushtable.counting import CodedColumns, Counts
+from hushtable.curator.holding import Holding
 from hushtable.evaluation.privacy_check import PrivacyReport, Recipe, check_mechanism, check_recipe
-from hushtable.evaluation.small_tables import Holdings, Row
+from hushtable.evaluation.small_tables import Holdings, Row, Table
 from hushtable.privacy.loss import NEIGHBOURS, Neighbours, parse_epsilon
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
 
@@ -37,10 +41,23 @@ def schema_of(case: str, neighbours: Neighbours = "add-remove") -> Schema:
     return Schema("small", parse_epsilon("3"), neighbours=neighbours, **CASES[case][0])
 
 
+class SharedHoldings(Holdings):
+    """Coded columns are the counted cells again, row by row: each table is counted only once."""
+
+    def of(self, table: Table, needs: Literal["counts", "columns"] = "counts") -> Holding:
+        counts = super().of(table)
+        if needs == "counts":
+            return counts
+        assert isinstance(counts, Counts)
+        cells = np.repeat(counts.codes, counts.counts)
+        columns = np.unravel_index(cells, counts.shape)
+        return CodedColumns(counts.shape, tuple(column.astype(np.uint8) for column in columns))
+
+
 @cache
 def holdings_of(case: str) -> Holdings:
     """Counting does not know the neighbour relation, so both share what was counted."""
-    return Holdings(schema_of(case))
+    return SharedHoldings(schema_of(case))
 
 
 def check(mechanism: Any, case: str, neighbours: Neighbours, **options: Any) -> PrivacyReport:

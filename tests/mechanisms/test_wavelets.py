@@ -22,10 +22,11 @@ from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.privacy_check import check_mechanism
 from hushtable.evaluation.small_tables import Holdings
 from hushtable.mechanisms import find_mechanism
-from hushtable.mechanisms.privelet import identity_axes, sensitivity_bound, variance_bound, wavelets
+from hushtable.mechanisms.privelet import identity_axes, wavelets
 from hushtable.noise.bulk import EntropyNoise
+from hushtable.planner.bounds import sensitivity_bound, variance_bound
 from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Neighbours
+from hushtable.privacy.loss import LARGEST_SCALE, Neighbours
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.coefficients import NoisyCoefficients
 from hushtable.query.law import DiscreteLaplaceSum
@@ -191,6 +192,37 @@ def test_equation_7_keeps_an_axis_plain_while_that_has_the_smaller_bound(size: i
     schema = schema_of({"name": "x", "kind": "ordinal", "range": [1, size]})
     wavelet_bound = (1 + math.ceil(math.log2(size))) ** 2 * (2 + math.log2(size)) / 2
     assert identity_axes(schema, {}) == ({0} if size <= wavelet_bound else set())
+
+
+def test_what_no_factor_s_noise_would_fit_is_refused_before_anything_is_read() -> None:
+    """3 levels of jobs; below 3 siblings the factor is 4, on which the smallest ε depends."""
+    smallest = Fraction(3 * 4, LARGEST_SCALE)
+    for mechanism in ("privelet", "privelet+", "privelet*"):
+        recipe, settings = find_mechanism(mechanism), {"identity": ""}
+        settings = {} if mechanism == "privelet" else settings
+        recipe.check(schema_of(JOB), epsilon=smallest, settings=settings)
+        with pytest.raises(OptionError, match="so small"):
+            recipe.check(schema_of(JOB), epsilon=smallest / 2, settings=settings)
+
+
+def test_moving_rows_need_a_larger_epsilon() -> None:
+    schema = schema_of(JOB, neighbours="replace-one")
+    smallest = Fraction(4 * wavelets(schema, set()).moving, LARGEST_SCALE)
+    find_mechanism("privelet").check(schema, epsilon=smallest, settings={})
+    with pytest.raises(OptionError, match="so small"):
+        find_mechanism("privelet").check(schema, epsilon=smallest * Fraction(99, 100), settings={})
+
+
+def test_memory_is_needed_for_the_coefficients_not_only_for_the_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """6 jobs have 9 coefficients, as plain counts 6: with room for 8 of them."""
+    monkeypatch.setattr("hushtable.mechanisms.mechanism.available_memory", lambda: 8 * 8 * 4 // 3)
+    schema, recipe = schema_of(JOB), find_mechanism("privelet+")
+    assert wavelets(schema, set()).cells == 9
+    recipe.check(schema, epsilon=ONE, settings={"identity": "job"})
+    with pytest.raises(OptionError, match="9 cells and needs"):
+        recipe.check(schema, epsilon=ONE, settings={"identity": ""})
 
 
 # ── the setting ──────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from hushtable.errors import QueryError
 from hushtable.query import law
-from hushtable.query.law import EXACT_TERMS, DiscreteLaplaceSum, NoiseLaw, simultaneous
+from hushtable.query.law import (
+    EXACT_TERMS,
+    DiscreteLaplaceSum,
+    EstimatedNoise,
+    NoiseLaw,
+    simultaneous,
+)
 
 SCALES = [Fraction(1, 64), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)]
 CONFIDENCES = [0.01, 0.5, 0.9, 0.95, 0.99, 1 - 1e-6, 1 - 1e-12, 1 - 2**-53]
@@ -184,3 +190,11 @@ def test_the_law_is_a_value_and_a_noise_law():
     assert noise == DiscreteLaplaceSum(Fraction(2, 4), 3)
     assert hash(noise) == hash(DiscreteLaplaceSum(Fraction(2, 4), 3))
     assert isinstance(noise, NoiseLaw)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "z"), [(0.5, 0.67448975), (0.95, 1.95996398), (0.9999, 3.89059189)]
+)
+def test_an_estimated_error_is_that_of_a_normal_law(confidence, z):
+    assert EstimatedNoise(16.0).half_width(confidence) == pytest.approx(4 * z, rel=1e-8)
+    assert not EstimatedNoise(16.0).exact and isinstance(EstimatedNoise(16.0), NoiseLaw)

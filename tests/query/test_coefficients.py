@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.query import coefficients as module
+from hushtable.query import shrunken as shrunken_module
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Groups, NoisyCells
 from hushtable.query.coefficients import NoisyCoefficients
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.query.linear import LinearNoise
+from hushtable.query.shrunken import UNIT, Bands, ShrunkenCoefficients
 from hushtable.schema import Hierarchy, nominal
 from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Product, Tree
 
@@ -360,3 +362,71 @@ def test_nodes_of_a_hierarchy_have_the_variance_of_the_paper() -> None:
     assert total == pytest.approx(v(1))
     assert group == pytest.approx(v(1) / 4 + 2 * v(2) / 16)
     assert leaf == pytest.approx(group / 9 + v(4) * (4 / 9 + 1 / 9 + 1 / 9) / 9)
+
+
+# ── shrunken coefficients ────────────────────────────────────────────────────────────────────────
+
+SHRUNKEN = (Nominal(5, ((0, 5), (0, 2), (2, 5))), Identity(2), Haar(4))
+
+
+def shrunken() -> tuple[ShrunkenCoefficients, Explicit, Explicit]:
+    """A reader, its coefficients shrunk one by one, and what they lost by it."""
+    bands, random = Bands.of(Product(SHRUNKEN)), np.random.default_rng(6)
+    values = random.integers(-60, 60, [axis.coefficients for axis in SHRUNKEN])
+    thresholds = random.integers(1, 9 * UNIT, bands.shape)
+    explicit = Explicit(SHRUNKEN, values)
+    shrunk = np.zeros(values.shape)
+    for place in np.ndindex(*values.shape):
+        band = tuple(numbers[p] for numbers, p in zip(bands.numbers, place, strict=True))
+        factor, value = explicit.factors()[place], values[place]
+        left = max(abs(value) - thresholds[band] / UNIT * factor, 0)
+        shrunk[place] = math.copysign(left, value)
+    assert 0 < np.count_nonzero(shrunk) < shrunk.size
+    reading = ShrunkenCoefficients(
+        Product(SHRUNKEN), lambda *cut: values[cut], SCALE, bands, thresholds
+    )
+    return reading, Explicit(SHRUNKEN, shrunk), Explicit(SHRUNKEN, values - shrunk)
+
+
+def test_every_box_of_shrunken_coefficients_has_its_noise_and_its_shift() -> None:
+    read, explicit, lost = shrunken()
+    ranges = [list(itertools.combinations(range(axis.size + 1), 2)) for axis in SHRUNKEN]
+    every = list(itertools.product(*ranges))[::7]
+    starts, stops = np.array(every).transpose(2, 0, 1)
+    together = read.range_variances(starts, stops)
+    with mock.patch.object(shrunken_module, "WORTH_A_TABLE", 1):
+        assert read.range_variances(starts, stops) == pytest.approx(together, rel=1e-9)
+    for box, variance in zip(every, together, strict=True):
+        region = (Box(tuple(CodeSet.of(ends) for ends in box)),)
+        value, law = read.count(region)
+        shift, noise = lost.value(region), reader(SHRUNKEN, explicit.values).law(region)
+        expected = explicit.variance(region) + shift**2
+        assert value == pytest.approx(explicit.value(region), rel=1e-9, abs=1e-9)
+        assert (law.variance, variance) == (pytest.approx(expected), pytest.approx(expected))
+        for confidence in (0.5, 0.95, 0.9999):
+            half = noise.half_width(confidence) + abs(shift)
+            assert law.half_width(confidence) == pytest.approx(half, rel=1e-9)
+
+
+@pytest.mark.parametrize("piece", [1, 100, 2**20])
+def test_cells_and_groups_of_shrunken_coefficients_are_its_boxes(piece: int) -> None:
+    read, explicit, lost = shrunken()
+    codes = list(np.ndindex(*read.transform.shape))
+    with mock.patch.object(shrunken_module, "_PIECE", piece):
+        cells = read.cells()
+    variances = read.cell_variances(list(np.array(codes).T))
+    groups: Groups = [(2, [(c, c + 1) for c in range(4)]), (0, [(c, c + 1) for c in range(5)])]
+    region = (Box((CodeSet.full(5), CodeSet.single(1), CodeSet.full(4))),)
+    grouped = read.group(region, groups)
+    laws = np.array([grouped.laws[which] for which in grouped.law_of_row]).reshape(4, 5)
+    values = grouped.values.reshape(4, 5)
+    for cell, variance in zip(codes, variances, strict=True):
+        single = (Box(tuple(CodeSet.single(code) for code in cell)),)
+        expected = explicit.variance(single) + lost.value(single) ** 2
+        assert cells[cell] == pytest.approx(explicit.value(single), rel=1e-9, abs=1e-9)
+        assert variance == pytest.approx(expected)
+        if cell[1] == 1:
+            law = laws[cell[2], cell[0]]
+            assert values[cell[2], cell[0]] == pytest.approx(cells[cell], abs=1e-9)
+            assert law.variance == pytest.approx(expected)
+            assert law.half_width(0.95) == pytest.approx(read.law(single).half_width(0.95))

@@ -243,6 +243,14 @@ def test_weights_that_differ_by_rounding_or_sign_are_one_term() -> None:
     assert len(apart.terms) == 3
 
 
+def test_a_crowd_of_small_weights_counts_and_cancelled_ones_do_not() -> None:
+    one = DiscreteLaplaceSum(F(3), 1).variance
+    crowd = linear_noise(F(3), {(1.0, F(1)): 1, (1e-6, F(1)): 10**13})
+    assert crowd.variance == pytest.approx(one * (1 + 1e-12 * 10**13), rel=1e-12)
+    residues = linear_noise(F(3), {(1.0, F(1)): 1, (3e-16, F(1)): 10**6, (-2e-17, F(4)): 1})
+    assert residues == linear_noise(F(3), {(1.0, F(1)): 1})
+
+
 def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
     one = linear_noise(F(4, 2), {(0.5, F(1)): 1, (0.25, F(2)): 3})
     two = linear_noise(F(2), {(-0.25, F(2)): 3, (0.5, F(3, 3)): 1})

@@ -280,6 +280,7 @@ def attempt_everything(folder: Path) -> dict[str, str]:
         made = out / f"{outside}.release"
         options = ("--schema", schemas[outside], "-e", "1", "-o", made, "--json")
         attempts.run(f"hush publish {outside}", hush("publish", tables / "good.csv", *options))
+    _attempt_network(attempts, tables / "good.csv", schema, out)
     _attempt_refusals(attempts, folder, schema)
     _attempt_reading(attempts, folder, schema)
     _attempt_defects(attempts, tables / "good.csv", schema, out)
@@ -290,6 +291,18 @@ def _publish(data: Any, schema: Path, out: Path, **options: Any) -> Any:
     import hushtable
 
     return hushtable.publish(data, schema, epsilon="1", out=out, **options)
+
+
+def _attempt_network(attempts: Attempts, good: Path, schema: Path, out: Path) -> None:
+    """A mechanism that holds the rows themselves: published, shown, drawn and sampled."""
+    made = out / "network.release"
+    publish = ("publish", good, "--schema", schema, "-e", "1", "-m", "privbayes")
+    attempts.run("hush publish a network", hush(*publish, "-o", made))
+    attempts.run("hush draw a network", hush("info", made, "--plot", out / "network.svg"))
+    attempts.run("hush ask a network", hush("query", made, "job = 'clerk' AND age > 1"))
+    rows = ("export", made, "-o", out / "network.csv", "--synthetic", "50")
+    attempts.run("hush rows of a network", hush(*rows))
+    attempts.run("hush a bad setting", hush(*publish, "--set", "beta=2", "-o", out / "beta"))
 
 
 def _attempt_refusals(attempts: Attempts, folder: Path, schema: Path) -> None:

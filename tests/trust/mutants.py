@@ -124,9 +124,14 @@ SLOW = "tests/noise/test_noise_exact.py"
 BOUND = "tests/counting/test_bound.py"
 ENCODE = "tests/counting/test_encode.py"
 FILES = "tests/counting/test_source.py"
+CSV = "tests/counting/test_csvfile.py"
+READABLE = "tests/counting/test_readable.py"
 STORE = "tests/release/test_store.py"
 HOSTILE = "tests/release/test_hostile_releases.py"
 LAW = "tests/query/test_answer_law.py"
+LINEAR = "tests/query/test_linear.py"
+COEFFICIENTS = "tests/query/test_coefficients.py"
+RANGES = "tests/release/test_count_ranges.py"
 MEANING = "tests/query/test_sql_meaning.py"
 CANARY = "tests/trust/test_canary.py"
 DURABLE = "tests/trust/test_ledger_attacks.py"
@@ -220,7 +225,7 @@ _CHARGED_COEFFICIENTS = """self._account.charge(amount)
         transform.forward_within(values)
         self._tally.add(add_noise(values, transform, scale, self._noise))"""
 _CHARGED_SELECTION = """self._account.charge(amount)
-        values = score.scores(part_counts(self.__held.data, score.partition))"""
+        values = score"""
 
 
 def _charged_last(block: str) -> str:
@@ -317,7 +322,16 @@ PAYING = [
 ]
 
 SENSITIVITY = "tests/transforms/test_transform_sensitivity.py"
+ESTIMATES = "tests/transforms/test_transform_estimates.py"
+BLOCKS = "tests/transforms/test_transform_blocks.py"
+SHARES = "tests/transforms/test_transform_trees.py"
 WAVELETS = "tests/mechanisms/test_wavelets.py"
+SHRINKING = "tests/mechanisms/test_privelet_star.py"
+HIERARCHICAL = "tests/mechanisms/test_trees.py"
+
+_EVERY_COEFFICIENT = "test_every_coefficient_takes_noise_once_at_the_scale_of_its_factors"
+_NO_FACTOR_FITS = "test_what_no_factor_s_noise_would_fit_is_refused_before_anything_is_read"
+_SCALE_CHECK = "check_scale(scale * max(factor for _, factor in transform.blocks()))"
 
 TRANSFORMS = [
     Mutant(
@@ -382,6 +396,269 @@ TRANSFORMS = [
         "return math.ceil(2 * self.entering - overlap - agreement)",
         "return self.entering",
         (SENSITIVITY,),
+    ),
+    Mutant(
+        "all that two rows share taken for agreement",
+        "transforms/product.py",
+        "2 * self.entering - overlap - agreement",
+        "2 * self.entering - 2 * overlap",
+        (f"{SENSITIVITY}::test_products",),
+    ),
+    Mutant(
+        "a sensitivity rounded down",
+        "transforms/product.py",
+        "return math.ceil(2 * self.entering",
+        "return math.floor(2 * self.entering",
+        (f"{SENSITIVITY}::test_large_domains_use_the_bound",),
+    ),
+    Mutant(
+        "three coefficients shared by any two codes",
+        "transforms/haar.py",
+        "return Fraction(min(self.size, 2))",
+        "return Fraction(min(self.size, 3))",
+        (f"{SENSITIVITY}::test_overlap_and_agreement_are_the_least_of_all_pairs",),
+    ),
+    Mutant(
+        "siblings that part taken to agree",
+        "transforms/nominal.py",
+        "Fraction(f - 4, 2 * f - 2)",
+        "Fraction(f - 2, 2 * f - 2)",
+        (f"{SENSITIVITY}::test_overlap_and_agreement_are_the_least_of_all_pairs",),
+    ),
+    Mutant(
+        "a leaf that is its own root without a level",
+        "transforms/tree.py",
+        "return self._depth() + 1 - self.omitted",
+        "return self._depth() + int(self.root)",
+        (f"{SENSITIVITY}::test_entering_is_exactly_the_number_of_levels",),
+    ),
+    Mutant(
+        "levels of unlike shares as one class",
+        "transforms/tree.py",
+        "if classes and classes[-1].factor == factor:",
+        "if classes:",
+        (f"{SHARES}::test_shares_of_the_budget_become_factors",),
+    ),
+    Mutant(
+        "the last count of a tree without noise",
+        "transforms/tree.py",
+        "ScaleClass(start, end - self.omitted, factor)",
+        "ScaleClass(start, end - 2 * self.omitted, factor)",
+        (f"{SHARES}::test_classes_follow_each_other",),
+    ),
+    Mutant(
+        "the last coefficient of a hierarchy without noise",
+        "transforms/nominal.py",
+        "ends = [*starts.tolist()[1:], self.coefficients]",
+        "ends = [*starts.tolist()[1:], self.coefficients - 1]",
+        (f"{SENSITIVITY}::test_entering_is_exactly_the_number_of_levels",),
+    ),
+    Mutant(
+        "the last coefficient of each block without noise",
+        "transforms/product.py",
+        "slice(c.start, c.stop) for c in combined",
+        "slice(c.start, max(c.stop - 1, 1)) for c in combined",
+        (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
+        quick=True,
+    ),
+    Mutant(
+        "the first block without noise",
+        "curator/dense.py",
+        "in transform.blocks()),",
+        "in list(transform.blocks())[1:]),",
+        (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
+    ),
+    Mutant(
+        "a block's largest factor for the product of them",
+        "transforms/product.py",
+        "math.prod((c.factor for c in combined), start=Fraction(1))",
+        "max(c.factor for c in combined)",
+        (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
+    ),
+    Mutant(
+        "what was put in front of a transform comes along",
+        "curator/curator.py",
+        "return product_from_dict([type(axis).to_dict(axis) for axis in axes])",
+        "return transform",
+        (f"{CURATOR}::TestMisuse",),
+        quick=True,
+    ),
+    Mutant(
+        "noise of a large factor that does not fit",
+        "curator/curator.py",
+        _SCALE_CHECK,
+        "check_scale(scale)",
+        (f"{CURATOR}::TestMisuse",),
+    ),
+    Mutant(
+        "differences of halves not twice the right half",
+        "transforms/haar.py",
+        "right *= -2",
+        "right *= -1",
+        (f"{ESTIMATES}::test_forward_is_the_matrix_along_any_axis",),
+    ),
+    Mutant(
+        "compiled siblings compared without their number",
+        "transforms/kernels.py",
+        "here[c] = f * here[c] - above[c]",
+        "here[c] = here[c] - above[c]",
+        (f"{BLOCKS}::test_sums_beyond_64_bits_wrap_around",),
+    ),
+    Mutant(
+        "the last slab left as it is",
+        "transforms/blocks.py",
+        "for first in range(0, lines, together)]",
+        "for first in range(0, lines - together + 1, together)]",
+        (f"{BLOCKS}::test_blocks_are_the_matrices",),
+    ),
+]
+
+READING_WEIGHTS = [
+    Mutant(
+        "both ends of a range in one node as if in two",
+        "transforms/haar.py",
+        "np.where(above == below, 2 * more * less, 0)",
+        "0",
+        (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),
+    ),
+    Mutant(
+        "least squares weighted by 1/factor",
+        "transforms/tree.py",
+        "float(1 / c.factor**2), k",
+        "float(1 / c.factor), k",
+        (f"{ESTIMATES}::test_the_inverse_is_the_exact_estimator",),
+    ),
+    Mutant(
+        "subtrees inside a range as if outside",
+        "transforms/consistency.py",
+        "np.square(1 + carry)[:, None] * inside",
+        "np.square(carry)[:, None] * inside",
+        (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),
+    ),
+    Mutant(
+        "what is left over given to every child",
+        "transforms/consistency.py",
+        "z[children] += _along(self.share[children], z) * excess",
+        "z[children] += excess",
+        (f"{ESTIMATES}::test_the_inverse_is_the_exact_estimator",),
+    ),
+    Mutant(
+        "bands in the order of nodes, not of coefficients",
+        "transforms/bands.py",
+        "return depths[axis.order].astype(np.intp)",
+        "return depths.astype(np.intp)",
+        (f"{SHRINKING}::test_the_band_of_a_coefficient_is_the_depth_of_its_own_node",),
+    ),
+]
+
+_OF_EACH_SUBBAND = (f"{SHRINKING}::test_thresholds_are_rounded_down_from_those_of_each_subband",)
+_EQUATION_11 = (f"{SHRINKING}::test_equation_11_by_hand",)
+
+MECHANISMS = [
+    Mutant(
+        "Equation 7 turned round",
+        "planner/bounds.py",
+        "return attribute.size <= sensitivity_bound(attribute) ** 2",
+        "return attribute.size > sensitivity_bound(attribute) ** 2",
+        (f"{WAVELETS}::test_equation_7_keeps_an_axis_plain_while_that_has_the_smaller_bound",),
+    ),
+    Mutant(
+        "half the scale in the manifest",
+        "mechanisms/coefficients.py",
+        "str(noisy.scale)",
+        "str(noisy.scale / 2)",
+        (f"{WAVELETS}::test_the_scale_is_the_product_of_the_levels_over_epsilon",),
+    ),
+    Mutant(
+        "noise that does not fit found after paying",
+        "mechanisms/coefficients.py",
+        _SCALE_CHECK,
+        "check_scale(scale)",
+        (f"{WAVELETS}::{_NO_FACTOR_FITS}",),
+    ),
+    Mutant(
+        "moving rows forgotten before paying",
+        "mechanisms/coefficients.py",
+        "moving=transform.moving",
+        "moving=transform.entering",
+        (f"{WAVELETS}::test_moving_rows_need_a_larger_epsilon",),
+    ),
+    Mutant(
+        "memory for the cells alone",
+        "mechanisms/coefficients.py",
+        "max(schema.cells, transform.cells)",
+        "schema.cells",
+        (f"{WAVELETS}::test_memory_is_needed_for_the_coefficients_not_only_for_the_cells",),
+    ),
+    Mutant(
+        "half the noise variance of a subband",
+        "mechanisms/privelet_star.py",
+        ".variance / factor**2 for",
+        ".variance / factor**2 / 2 for",
+        _OF_EACH_SUBBAND,
+    ),
+    Mutant(
+        "every factor of a subband as often as the others",
+        "mechanisms/privelet_star.py",
+        "np.average(variances, weights=list(counts.values()))",
+        "np.average(variances)",
+        _OF_EACH_SUBBAND,
+    ),
+    Mutant(
+        "coefficients of a subband not normalised",
+        "mechanisms/privelet_star.py",
+        "sizes /= part.factors.reshape(",
+        "part.factors.reshape(",
+        _OF_EACH_SUBBAND,
+    ),
+    Mutant(
+        "thresholds rounded up",
+        "mechanisms/privelet_star.py",
+        "np.floor(thresholds_of(",
+        "np.ceil(thresholds_of(",
+        _OF_EACH_SUBBAND,
+    ),
+    Mutant(
+        "all coefficients of a subband in Equation 10, not one less",
+        "mechanisms/privelet_star.py",
+        "(count - 1) * noise",
+        "count * noise",
+        _EQUATION_11,
+    ),
+    Mutant(
+        "sizes sorted upwards, as Figure 8 scans them",
+        "mechanisms/privelet_star.py",
+        "np.sort(sizes, axis=1)[:, ::-1]",
+        "np.sort(sizes, axis=1)",
+        _EQUATION_11,
+    ),
+    Mutant(
+        "Equation 11 with half its middle term",
+        "mechanisms/privelet_star.py",
+        "alpha - 2 * beta * below",
+        "alpha - beta * below",
+        _EQUATION_11,
+    ),
+    Mutant(
+        "steps towards a threshold twice as long",
+        "mechanisms/privelet_star.py",
+        "(square - wanted) / (2 * sum_)",
+        "(square - wanted) / sum_",
+        _EQUATION_11,
+    ),
+    Mutant(
+        "a hierarchy's root measured",
+        "planner/choices.py",
+        "return Tree.of(attribute, root=False)",
+        "return Tree.of(attribute)",
+        (f"{HIERARCHICAL}::test_by_default_ranges_get_the_best_tree_and_hierarchies_their_own",),
+    ),
+    Mutant(
+        "levels of a tree not squared in its cost",
+        "planner/trees.py",
+        "return axis.levels**2 * float",
+        "return axis.levels * float",
+        (f"{HIERARCHICAL}::test_no_tree_has_a_smaller_mean_variance_than_the_best",),
     ),
 ]
 
@@ -758,10 +1035,102 @@ COUNTING = [
     ),
     Mutant(
         "the columns that are there named in a refusal",
-        "counting/source.py",
+        "counting/columns.py",
         "the table has no column {name!r}; the schema needs",
         "the table has no column {name!r} but {present}; the schema needs",
         (CANARY,),
+    ),
+    Mutant(
+        "rows of a cell numbered across people",
+        "counting/bound.py",
+        'ibis.window(group_by=["person", *codes])',
+        "ibis.window(group_by=codes)",
+        (f"{BOUND}::test_nobody_is_displaced_by_people_with_rows_like_theirs",),
+        quick=True,
+    ),
+    Mutant(
+        "the first number beyond a range inside it",
+        "counting/encode.py",
+        "else number >= high",
+        "else number > high",
+        (f"{ENCODE}::test_the_engine_agrees_with_the_documented_meaning",),
+    ),
+    Mutant(
+        "text that is no number stops the counting",
+        "counting/encode.py",
+        'else_=text.try_cast("float64")',
+        'else_=text.cast("float64")',
+        (f"{ENCODE}::test_text_that_cannot_be_written_is_odd_as_well",),
+    ),
+    Mutant(
+        "unknown labels as the first one",
+        "counting/encode.py",
+        "fill_null(attribute.other)",
+        "fill_null(0)",
+        (f"{READABLE}::test_categories_may_be_no_text_either",),
+    ),
+    Mutant(
+        "quotes in a file taken for plain",
+        "counting/records.py",
+        "if byte in (_QUOTE, _RETURN) or position - line > MAX_LINE:",
+        "if byte == _RETURN or position - line > MAX_LINE:",
+        (f"{CSV}::test_an_odd_line_moves_one_cell_by_one_at_most",),
+    ),
+    Mutant(
+        "line breaks inside quotes without the owner's word",
+        "counting/records.py",
+        "while not good and multiline and end",
+        "while not good and end",
+        (f"{CSV}::test_line_breaks_inside_quotes_need_the_owner_s_word",),
+    ),
+    Mutant(
+        "lines of any length",
+        "counting/records.py",
+        "    if stop - position > MAX_LINE:\n        return False\n",
+        "",
+        (f"{CSV}::test_a_line_is_kept_up_to_its_largest_length",),
+    ),
+    Mutant(
+        "surrogates as text",
+        "counting/records.py",
+        "byte == 0xED and second > 0x9F",
+        "byte == 0xED and second > 0xBF",
+        (f"{CSV}::test_a_line_is_text_exactly_where_python_reads_it_so",),
+    ),
+    Mutant(
+        "broken categories left to the engine",
+        "counting/readable.py",
+        "return _readable(column.dictionary).take(column.indices)",
+        "return column",
+        (f"{READABLE}::test_categories_may_be_no_text_either",),
+    ),
+    Mutant(
+        "times beyond any calendar left to the engine",
+        "counting/readable.py",
+        "ticks = pc.if_else(inside, ticks,",
+        "ticks = pc.if_else(True, ticks,",
+        (f"{READABLE}::test_times_beyond_any_calendar_are_odd_values",),
+    ),
+    Mutant(
+        "a first line that swallows rows",
+        "counting/csvfile.py",
+        "if not is_record(header, delimiter):",
+        "if False:",
+        (f"{CSV}::test_a_first_line_that_could_swallow_rows_is_refused",),
+    ),
+    Mutant(
+        "encodings in which a line can change the next",
+        "counting/csvfile.py",
+        "if not _ENCODINGS.fullmatch(name):",
+        "if False:",
+        (f"{CSV}::test_an_impossible_format_is_refused",),
+    ),
+    Mutant(
+        "a byte that an encoding does not have stops the counting",
+        "counting/csvfile.py",
+        '(encoding)("replace")',
+        '(encoding)("strict")',
+        (f"{CSV}::test_what_an_encoding_does_not_have_is_one_odd_value",),
     ),
     Mutant(
         "types guessed from values",
@@ -897,10 +1266,119 @@ ANSWERS = [
     ),
 ]
 
+_OF_MATRICES = (f"{COEFFICIENTS}::test_a_count_and_its_variance_are_those_of_the_matrices",)
+_SHRUNKEN_BOXES = (
+    f"{COEFFICIENTS}::test_every_box_of_shrunken_coefficients_has_its_noise_and_its_shift",
+)
+_MANY_BOXES = (f"{RANGES}::test_many_boxes_are_answered_as_one_by_one",)
+
+ERROR_BARS = [
+    Mutant(
+        "weights not squared in a variance",
+        "query/linear.py",
+        "math.fsum(count * weight**2 * v for",
+        "math.fsum(count * weight * v for",
+        (f"{LINEAR}::test_the_variance_and_kurtosis_are_those_of_the_convolved_law",),
+    ),
+    Mutant(
+        "the factor left out of a sum of one kind",
+        "query/linear.py",
+        "DiscreteLaplaceSum(law.scale * factor, count)",
+        "DiscreteLaplaceSum(law.scale, count)",
+        (f"{LINEAR}::test_one_kind_of_term_is_the_plain_sum_stretched",),
+    ),
+    Mutant(
+        "a half width not widened by its jitter",
+        "query/linear.py",
+        "covering * reach / n + jitter)",
+        "covering * reach / n)",
+        (f"{LINEAR}::test_half_widths_cover_and_are_hardly_wider_than_the_smallest_that_do",),
+    ),
+    Mutant(
+        "the normal limit without half a step",
+        "query/linear.py",
+        "* quantile + max(weight for weight, _, _ in spread) / 2",
+        "* quantile",
+        (f"{LINEAR}::test_where_the_normal_limit_takes_over_it_misses_as_often_as_asked",),
+    ),
+    Mutant(
+        "small weights taken for cancelled ones",
+        "query/linear.py",
+        "residue = 1e-14 * max",
+        "residue = 1e-5 * max",
+        (f"{LINEAR}::test_a_crowd_of_small_weights_counts_and_cancelled_ones_do_not",),
+    ),
+    Mutant(
+        "the first coefficient of a class in the one before",
+        "query/coefficients.py",
+        'which = np.searchsorted([c.stop for c in classes], row.positions, side="right")',
+        "which = np.searchsorted([c.stop for c in classes], row.positions)",
+        (f"{COEFFICIENTS}::test_every_interval_of_every_transform",),
+    ),
+    Mutant(
+        "factors of several axes not multiplied",
+        "query/coefficients.py",
+        "factor * another] += count * more",
+        "factor] += count * more",
+        _OF_MATRICES,
+    ),
+    Mutant(
+        "the error of the first of several boxes",
+        "query/coefficients.py",
+        "return linear_noise(self.scale, self._touched(rows, read=False)[1])",
+        "return linear_noise(self.scale, self._touched(rows[:1], read=False)[1])",
+        _OF_MATRICES,
+    ),
+    Mutant(
+        "cells' errors without their factors",
+        "query/coefficients.py",
+        "DiscreteLaplaceSum(self.scale * factor, 1).variance",
+        "DiscreteLaplaceSum(self.scale, 1).variance",
+        (f"{COEFFICIENTS}::test_cells_and_their_variances_are_counts_of_single_cells",),
+    ),
+    Mutant(
+        "thresholds without the factor of a coefficient",
+        "query/shrunken.py",
+        "self.thresholds[chosen] / UNIT * self.bands.factors_at(positions)",
+        "self.thresholds[chosen] / UNIT",
+        _SHRUNKEN_BOXES,
+    ),
+    Mutant(
+        "what shrinking took off left out of an interval",
+        "query/shrunken.py",
+        "self.noise.half_width(confidence) + abs(self.shift)",
+        "self.noise.half_width(confidence)",
+        _SHRUNKEN_BOXES,
+    ),
+    Mutant(
+        "what shrinking took off left out of an error",
+        "query/shrunken.py",
+        "return self.noise.variance + self.shift**2",
+        "return self.noise.variance",
+        _SHRUNKEN_BOXES,
+    ),
+    Mutant(
+        "one side of the normal law for both",
+        "query/law.py",
+        "normal_half_width(self.variance, 0.0, 1 - checked_confidence(confidence))",
+        "normal_half_width(self.variance, 0.0, 2 * (1 - checked_confidence(confidence)))",
+        (f"{LAW}::test_an_estimated_error_is_that_of_a_normal_law",),
+    ),
+    Mutant(
+        "corners of a box added with the wrong sign",
+        "query/batch.py",
+        "sign = (-1) ** (table.ndim - sum(corner))",
+        "sign = (-1) ** sum(corner)",
+        _MANY_BOXES,
+    ),
+]
+
 MUTANTS: tuple[Mutant, ...] = (
     *SCALES,
     *PAYING,
     *TRANSFORMS,
+    *READING_WEIGHTS,
+    *MECHANISMS,
     *RANDOMNESS,
     *SAMPLERS,
     *LEDGERS,
@@ -908,4 +1386,399 @@ MUTANTS: tuple[Mutant, ...] = (
     *COUNTING,
     *READING,
     *ANSWERS,
+    *ERROR_BARS,
 )
+
+SHORTCUT = "tests/sparse/test_sparse_shortcut.py"
+PLACES = "tests/sparse/test_sparse_structure.py"
+SKETCHES = "tests/sparse/test_sparse_sketch.py"
+KEPT = "tests/sparse/test_sparse_answers.py"
+SUMMARIES = "tests/sparse/test_sparse_release.py"
+SPARSE_EXACT = "tests/mechanisms/test_sparse_mechanisms.py"
+
+SPARSE = [
+    Mutant(
+        "the root of a dyadic axis not paid for",
+        "summaries/structure.py",
+        "return math.prod(1 + splits(size) for size in self.shape)",
+        "return math.prod(max(splits(size), 1) for size in self.shape)",
+        (PLACES, SPARSE_EXACT),
+    ),
+    Mutant(
+        "a moved row changes a summary once",
+        "summaries/structure.py",
+        "return 2 * self.entering - (0",
+        "return self.entering - (0",
+        (PLACES, SPARSE_EXACT),
+    ),
+    Mutant(
+        "half the scale for a summary",
+        "curator/curator.py",
+        "summarise(data, structure, rule, scale, self._noise, rooted=rooted)",
+        "summarise(data, structure, rule, scale / 2, self._noise, rooted=rooted)",
+        (SPARSE_EXACT,),
+        quick=True,
+    ),
+    Mutant(
+        "one row of a sketch paid for",
+        "summaries/sketch.py",
+        "        return self.rows\n",
+        "        return 1\n",
+        (SKETCHES, SPARSE_EXACT),
+    ),
+    Mutant(
+        "a row moved within a sketch changes one bucket",
+        "summaries/sketch.py",
+        "return 2 * self.rows",
+        "return self.rows",
+        (SKETCHES,),
+    ),
+    Mutant(
+        "the share of a noisy total spent twice",
+        "mechanisms/sparse.py",
+        "rest = epsilon * (1 - share)",
+        "rest = epsilon",
+        (SPARSE_EXACT,),
+    ),
+    Mutant(
+        "no noise on empty places",
+        "noise/gaps.py",
+        "if chance < laws.NEVER or empty == 0:",
+        "if True:",
+        (SHORTCUT,),
+        quick=True,
+    ),
+    Mutant(
+        "neighbouring gaps overlap",
+        "noise/gaps.py",
+        "last += gaps[i] + 1",
+        "last += gaps[i]",
+        (f"{SHORTCUT}::test_gaps_reach_every_subset_of_the_empty_places_once",),
+    ),
+    Mutant(
+        "an empty place taken for the occupied one beside it",
+        "noise/gaps.py",
+        "occupied[passed] <= ranks[i] + passed",
+        "occupied[passed] < ranks[i] + passed",
+        (f"{SHORTCUT}::test_gaps_reach_every_subset_of_the_empty_places_once",),
+    ),
+    Mutant(
+        "occupied places before all others",
+        "noise/gaps.py",
+        "(i < len(left) and left[i] < right[j])",
+        "(i < len(left))",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "one side of a two-sided filter",
+        "summaries/laws.py",
+        "Decimal(2 if two_sided else 1)",
+        "Decimal(1)",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "gaps by a chance of 28 digits",
+        "summaries/laws.py",
+        "c.minus(c.ln(c.subtract(_ONE, chance)))",
+        "-c.ln(c.subtract(_ONE, chance))",
+        (f"{SHORTCUT}::test_gap_scales_give_the_chance_back",),
+    ),
+    Mutant(
+        "added candidates without what is known of them",
+        "summaries/laws.py",
+        "return c.divide(gained, c.subtract(_ONE, before))",
+        "return gained",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "upgraded places of a filter all positive",
+        "noise/sparse.py",
+        "    if rule.two_sided:\n        values = with_signs(values, draw.entropy)\n",
+        "",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "sampled noise as if it were filtered",
+        "noise/sparse.py",
+        "values += sample_geometric(scale, size, entropy) % tau",
+        "values += sample_geometric(scale, size, entropy) // tau",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "filtered and sampled noise without its head",
+        "noise/sparse.py",
+        "values += np.where(head, 0, more)",
+        "values += more",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "a priority sample that stops short",
+        "noise/sparse.py",
+        "if len(taken.places) > rule.size:",
+        "if True:",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "added candidates of any size",
+        "noise/sparse.py",
+        "some = drawn[stays][: size - done]",
+        "some = drawn[: size - done]",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "priorities of added candidates too high",
+        "noise/sparse.py",
+        "    if above is None:\n        return np.asarray(floor / uniform)\n",
+        "    if True:\n        return np.asarray(floor / uniform)\n",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "occupied places sampled whatever their size",
+        "noise/sparse.py",
+        "return _uniform_below(tau, len(sizes), entropy) < sizes",
+        "return _uniform_below(tau, len(sizes), entropy) < sizes + 1",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "draws of a summary not counted in its distance",
+        "noise/sparse.py",
+        "return Kept(places, values, found.tau), self.eta + found.eta",
+        "return Kept(places, values, found.tau), self.eta",
+        (SHORTCUT,),
+    ),
+    Mutant(
+        "nodes kept without their ancestors",
+        "summaries/structure.py",
+        "stays[here] &= (",
+        "stays[here] |= (",
+        (PLACES,),
+    ),
+    Mutant(
+        "sampled counts not adjusted",
+        "query/kept.py",
+        "np.sign(values) * np.maximum(np.abs(values), tau)",
+        "np.sign(values) * np.maximum(np.abs(values), 0 * tau)",
+        (KEPT,),
+    ),
+    Mutant(
+        "the error of sampling forgotten",
+        "query/kept.py",
+        "return np.asarray(noise + np.maximum(spread, places * sampling))",
+        "return np.asarray(noise)",
+        (KEPT,),
+    ),
+    Mutant(
+        "a filter's bias not told",
+        "query/kept.py",
+        "missing * (self.theta - 1.0) + places * mean",
+        "0 * missing + places * mean",
+        (KEPT,),
+    ),
+    Mutant(
+        "places out of order believed",
+        "release/summary.py",
+        "or (np.diff(places) <= 0).any())",
+        "or False)",
+        (SUMMARIES,),
+    ),
+    Mutant(
+        "a table for everyone not verified",
+        "release/store.py",
+        "if hashlib.sha256(file.read(CHUNK)).hexdigest() != expected:",
+        "if False:",
+        (SUMMARIES,),
+    ),
+]
+
+MUTANTS = (*MUTANTS, *SPARSE)
+
+
+PRIVBAYES_SCORES = "tests/privbayes/test_family_scores.py"
+PRIVBAYES_RECIPE = "tests/privbayes/test_privbayes.py"
+PRIVBAYES_PRIVACY = "tests/privbayes/test_privbayes_privacy.py"
+PRIVBAYES_INFERENCE = "tests/privbayes/test_network_inference.py"
+PRIVBAYES_FIT = "tests/privbayes/test_network_fit.py"
+_BOUNDS = (f"{PRIVBAYES_SCORES}::test_no_row_changes_a_score_by_more_than_its_bound",)
+_SPENDING = (f"{PRIVBAYES_RECIPE}::test_all_of_epsilon_is_spent_and_no_more",)
+_DELTA = (f"{PRIVBAYES_INFERENCE}::test_the_error_is_that_of_the_delta_method",)
+
+PRIVBAYES = [
+    Mutant(
+        "half the distance that an arriving row changes",
+        "curator/families.py",
+        "return 2 * UNIT",
+        "return UNIT",
+        _BOUNDS,
+        quick=True,
+    ),
+    Mutant(
+        "a move that changes no more distance than an arrival",
+        "curator/families.py",
+        "return 3 * UNIT",
+        "return 2 * UNIT",
+        (f"{PRIVBAYES_SCORES}::test_a_move_can_cost_nearly_three_rows_of_distance",),
+    ),
+    Mutant(
+        "half the information that a move changes",
+        "curator/families.py",
+        "return math.ceil(UNIT * (one if self.binary else both)) + 3",
+        "return math.ceil(UNIT * (one if self.binary else both) / 2) + 3",
+        _BOUNDS,
+    ),
+    Mutant(
+        "information by the binary bound for every table",
+        "curator/families.py",
+        "(one if self.binary else both)",
+        "(one)",
+        _BOUNDS,
+    ),
+    Mutant(
+        "information of rows beyond the limit",
+        "curator/families.py",
+        "np.minimum(np.cumsum(table), self.limit)",
+        "np.cumsum(table)",
+        _BOUNDS,
+    ),
+    Mutant(
+        "half of what an arriving row changes in an assignment",
+        "curator/families.py",
+        "def entering(self) -> int:\n        return UNIT",
+        "def entering(self) -> int:\n        return UNIT // 2",
+        _BOUNDS,
+    ),
+    Mutant(
+        "half of what a moving row changes in an assignment",
+        "curator/families.py",
+        "def moving(self) -> int:\n        return UNIT",
+        "def moving(self) -> int:\n        return UNIT // 2",
+        _BOUNDS,
+    ),
+    Mutant(
+        "measures of anyone's own",
+        "curator/families.py",
+        "if type(measure) not in MEASURES:",
+        "if not isinstance(measure, MEASURES):",
+        (f"{PRIVBAYES_SCORES}::TestRefusals::test_measures_of_ones_own",),
+    ),
+    Mutant(
+        "a handicap that helps",
+        "curator/select.py",
+        "known[key] - less for",
+        "known[key] + less for",
+        (f"{PRIVBAYES_SCORES}::test_a_handicap_is_taken_off_the_score",),
+    ),
+    Mutant(
+        "rows counted twice in a joint table",
+        "counting/joint.py",
+        "counts[codes[i], column[i]] += 1",
+        "counts[codes[i], column[i]] += 2",
+        (f"{PRIVBAYES_SCORES}::test_exponents_are_the_scores_over_twice_the_sensitivity",),
+    ),
+    Mutant(
+        "the whole share of the network in every round",
+        "mechanisms/privbayes.py",
+        "share = epsilon / (attributes - 1)",
+        "share = epsilon",
+        _SPENDING,
+    ),
+    Mutant(
+        "what the network cost spent on the marginals as well",
+        "mechanisms/privbayes.py",
+        "marginals=epsilon - shares.rows - spent)",
+        "marginals=epsilon - shares.rows)",
+        _SPENDING,
+    ),
+    Mutant(
+        "what the number of rows cost spent on the network as well",
+        "mechanisms/privbayes.py",
+        "marginals=epsilon - shares.rows - spent)",
+        "marginals=epsilon - spent)",
+        _SPENDING,
+    ),
+    Mutant(
+        "a number of rows for nothing",
+        "mechanisms/privbayes.py",
+        "epsilon * _ROWS_SHARE",
+        "epsilon * _ROWS_SHARE / 2",
+        (f"{PRIVBAYES_RECIPE}::test_nothing_is_spent_on_a_network_where_nobody_can_have_a_parent",),
+    ),
+    Mutant(
+        "all of the marginals' share for the largest of them",
+        "mechanisms/privbayes.py",
+        "epsilon * root / sum(roots)",
+        "epsilon * root / max(roots)",
+        _SPENDING,
+    ),
+    Mutant(
+        "usefulness by half of the noise",
+        "mechanisms/privbayes.py",
+        "2 ** (k + 1) * theta * one",
+        "2 ** k * theta * one",
+        (f"{PRIVBAYES_RECIPE}::test_k_is_the_largest_useful_one",),
+    ),
+    Mutant(
+        "usefulness of general tables by the noise of one of them",
+        "mechanisms/privbayes.py",
+        "scale = one * attributes",
+        "scale = one",
+        (f"{PRIVBAYES_RECIPE}::test_general_domains_bound_the_joint_table",),
+    ),
+    Mutant(
+        "cells of a marginal mixed up",
+        "curator/partition.py",
+        "            part *= view.size\n            part += view.groups",
+        "            part += view.groups",
+        (f"{PRIVBAYES_RECIPE}::test_levels_and_joins_are_recovered_at_a_large_epsilon",),
+    ),
+    Mutant(
+        "a network's error without what its other cells take away",
+        "query/network_reader.py",
+        "given = given - (conditional * given).sum(axis=-1, keepdims=True)",
+        "given = given * 1.0",
+        _DELTA,
+    ),
+    Mutant(
+        "a network's error without that of the total",
+        "query/network_reader.py",
+        "variances = shares**2 * self.fitted.total_variance",
+        "variances = 0 * shares",
+        _DELTA,
+    ),
+    Mutant(
+        "a slope that takes in its own factor",
+        "query/inference.py",
+        "others = step.inputs[:i] + step.inputs[i + 1 :]",
+        "others = step.inputs",
+        _DELTA,
+    ),
+    Mutant(
+        "negative counts left in a network's tables",
+        "query/network_fit.py",
+        "np.maximum(table - thresholds[last], 0.0)",
+        "table - thresholds[last]",
+        (f"{PRIVBAYES_FIT}::test_distributions_are_distributions",),
+    ),
+    Mutant(
+        "tables that agree by the noisiest of them",
+        "query/network_fit.py",
+        "1 / max(variance * math.prod(network.shape(table)), _TINY)",
+        "max(variance * math.prod(network.shape(table)), _TINY)",
+        (f"{PRIVBAYES_FIT}::test_agreement_weighs_by_precision",),
+    ),
+    Mutant(
+        "rows drawn by the wrong side of an alias",
+        "release/sample.py",
+        "own = scaled < self.keep",
+        "own = scaled >= self.keep",
+        (f"{PRIVBAYES_INFERENCE}::test_sampled_rows_match_the_network",),
+    ),
+    Mutant(
+        "the network of anyone's folder believed",
+        "query/network.py",
+        "        network._check()\n",
+        "",
+        ("tests/privbayes/test_network_release.py::test_a_family_larger_than_memory_is_refused",),
+    ),
+]
+
+MUTANTS = (*MUTANTS, *PRIVBAYES)

@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 from hushtable.counting.bound import bound_contributions
 from hushtable.counting.csvfile import CsvFormat
 from hushtable.counting.encode import encode
-from hushtable.counting.source import (
-    EngineError,
-    can_be_careful,
-    open_table,
-    silent_engine,
-)
+from hushtable.counting.source import open_table, silent_engine
 from hushtable.errors import DataError
 from hushtable.schema import Schema
 
@@ -77,20 +72,10 @@ def code_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Coded
 def _computed(
     wanted: Callable[[Any], Any], data: Any, schema: Schema, csv: CsvFormat | None
 ) -> Any:
-    """What is wanted of the encoded, bounded rows; a second way where the engine fails."""
-
-    def compute(*, careful: bool) -> Any:
-        columns = _columns(schema)
-        with open_table(data, columns, csv, careful=careful) as table, silent_engine(_PROBLEM):
-            result = wanted(bound_contributions(encode(table, schema), schema))
-            return result.get_backend().to_pyarrow(result)
-
-    try:
-        return compute(careful=False)
-    except EngineError:
-        if not can_be_careful(data):
-            raise
-    return compute(careful=True)
+    """What is wanted of the encoded, bounded rows."""
+    with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
+        result = wanted(bound_contributions(encode(table, schema), schema))
+        return result.get_backend().to_pyarrow(result)
 
 
 def _columns(schema: Schema) -> list[str]:

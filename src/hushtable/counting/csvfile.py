@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from hushtable.counting.records import plain_lines
+from hushtable.counting.columns import sql_paths, sql_text
+from hushtable.counting.records import MAX_LINE, is_record, plain_lines
 from hushtable.errors import DataError, OptionError
 
 _PLAIN = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
-_HEADER_LIMIT = 2**20
 # Codecs without a state that outlives a character: what one line says must not change the next.
 _ENCODINGS = re.compile(
     r"ascii|utf-8(-sig)?|utf-(16|32)(-le|-be)?|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
@@ -75,7 +75,14 @@ def csv_source(
     headers = {read_header(path) for path in plain}
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
-    delimiter, names = _split_header(headers.pop(), columns, form)
+    header = headers.pop()
+    delimiter, names = _split_header(header, columns, form)
+    if not is_record(header, delimiter):
+        raise DataError(
+            "the first line of the CSV file is no well-formed list of names; check its quotes"
+        )
+    while names and not names[-1].strip():  # behind a delimiter that ends the line
+        names.pop()
     clean = [
         str(plain_lines(path, folder, delimiter=delimiter, multiline=form.multiline))
         for path in plain
@@ -83,7 +90,7 @@ def csv_source(
     types = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         f"read_csv({sql_paths(clean)}, auto_detect = false, header = true, columns = {{{types}}},"
-        f" delim = {_sql_text(delimiter)}, quote = '\"', escape = '\"', nullstr = '',"
+        f" delim = {sql_text(delimiter)}, quote = '\"', escape = '\"', nullstr = '',"
         " new_line = '\\n',"
         " ignore_errors = true, strict_mode = false, parallel = false, hive_partitioning = false)"
     )
@@ -99,7 +106,7 @@ def header_names(path: str, folder: Path) -> list[str]:
 def read_header(path: Path) -> str:
     """The first line of a plain file."""
     with open(path, "rb") as file:
-        line = file.readline(_HEADER_LIMIT)
+        line = file.readline(MAX_LINE + len("\r\n") + 1)
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -176,14 +183,3 @@ def _fields(header: str, delimiter: str) -> list[str]:
         return next(csv.reader([header], delimiter=delimiter), [])
     except csv.Error:  # a field that no name could be
         return []
-
-
-def _sql_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def sql_paths(paths: Sequence[str]) -> str:
-    """Paths for the engine, which takes every one for a pattern."""
-    from glob import escape
-
-    return "[" + ", ".join(_sql_text(escape(path)) for path in paths) + "]"

@@ -20,10 +20,13 @@ MAX_COMPARED = 64  # bins up to which a tree of comparisons is faster than a sor
 
 def encode(table: Any, schema: Schema) -> Any:
     """The table with columns k0, k1, … of codes beside its own; NULL where a row is dropped."""
+    labelled: dict[str, Attribute] = {}
+    columns: dict[str, Any] = {}  # all in one query: one in another, fifty are too deep to write
     for i, attribute in enumerate(schema.attributes):
         column = _checked(table[f"c{i}"], attribute)
         if isinstance(attribute.values, Labels):
-            table = _join_labels(table, column, attribute, f"k{i}")
+            labelled[f"k{i}"] = attribute
+            columns[f"k{i}_text"] = _text(column)
             continue
         dates = attribute.values if isinstance(attribute.values, Dates) else None
         number = _date_number(column, dates) if dates else _number(column)
@@ -32,8 +35,9 @@ def encode(table: Any, schema: Schema) -> Any:
         else:
             between = _between(number, attribute)
             table, inside = _bin(table, between, attribute.values.edges, f"k{i}")
-        table = table.mutate(**{f"k{i}": _numeric_code(number, inside, attribute)})
-    return table
+        columns[f"k{i}"] = _numeric_code(number, inside, attribute)
+    table = table.mutate(**columns)
+    return _join_labels(table, labelled) if labelled else table
 
 
 def _checked(column: Any, attribute: Attribute) -> Any:
@@ -181,26 +185,44 @@ def _search(number: Any, edges: Sequence[int | float], first: int, last: int) ->
     )
 
 
-def _join_labels(table: Any, column: Any, attribute: Attribute, name: str) -> Any:
-    """Look labels up by an outer join with the list of them, which cannot multiply rows."""
+def _text(column: Any) -> Any:
+    """What is compared with the labels: text without blanks around it, or an integer."""
+    if column.type().is_integer():
+        return column
+    return column.strip() if column.type().is_string() else column.cast("string")
+
+
+def _join_labels(table: Any, labelled: dict[str, Attribute]) -> Any:
+    """Look labels up by outer joins with the lists of them, which cannot multiply rows.
+
+    All joins stand in one query, beside each other.
+    """
+    listed = {name: _labels(table[f"{name}_text"], a, name) for name, a in labelled.items()}
+    joined = table
+    for name, labels in listed.items():
+        joined = joined.left_join(labels, table[f"{name}_text"] == labels[f"{name}_label"])
+    joined = joined.drop(*(f"{name}_{part}" for name in labelled for part in ("text", "label")))
+    filled = {
+        name: joined[name].fill_null(attribute.other)
+        for name, attribute in labelled.items()
+        if attribute.other is not None
+    }
+    return joined.mutate(**filled) if filled else joined
+
+
+def _labels(text: Any, attribute: Attribute, name: str) -> Any:
+    """The texts that are read as a label, and their codes."""
     import ibis
     import pyarrow as pa
 
     assert isinstance(attribute.values, Labels)
     codes = attribute.values.spellings
     keys: Any
-    if column.type().is_integer():  # an integer's text is a label exactly if the label is its text
+    if text.type().is_integer():  # an integer's text is a label exactly if the label is its text
         codes = {label: code for label, code in codes.items() if is_integer_text(label)}
-        keys, value = pa.array(map(int, codes), pa.int64()), column
+        keys = pa.array(map(int, codes), pa.int64())
     else:
         keys = pa.array(codes, pa.string())
-        value = column.strip() if column.type().is_string() else column.cast("string")
-    listed = ibis.memtable(
+    return ibis.memtable(
         pa.table({f"{name}_label": keys, name: pa.array(codes.values(), pa.int64())})
     )
-    table = table.mutate(**{f"{name}_text": value})
-    joined = table.left_join(listed, table[f"{name}_text"] == listed[f"{name}_label"])
-    joined = joined.drop(f"{name}_text", f"{name}_label")
-    if attribute.other is not None:
-        joined = joined.mutate(**{name: joined[name].fill_null(attribute.other)})
-    return joined

@@ -1,50 +1,77 @@
 """Arrow columns in which every value is one that the engine can read.
 
-Arrow does not check that text is text, nor that a time is one that a calendar has; the engine does,
-and fails for the whole table. Here such values become text with marks in it, or nulls.
+Arrow does not check that text is text, that a decimal has the digits its type allows, nor that a
+time is one that a calendar has; the engine does, and fails for the whole table. Here such values
+become text with marks in it, or nulls. Types that are no plain values are refused, by their type
+alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
+
+from hushtable.errors import DataError
 
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800  # seconds since 1970
+_MOST_DIGITS = 38  # of the engine's decimals
+_PLAIN = (
+    *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp"),
+    *("string", "large_string", "string_view"),
+    *("binary", "large_binary", "binary_view", "fixed_size_binary"),
+)
 
 
-def readable(data: Any) -> Any:
+def _stored_type(kind: Any) -> Any:
+    """Categories and runs are another way to write down their values."""
+    import pyarrow as pa
+
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return kind
+
+
+def check_type(kind: Any, name: str) -> None:
+    """Refuse a column whose values are lists, spans, hours or of somebody's own type."""
+    import pyarrow as pa
+
+    kind = _stored_type(kind)
+    shown = getattr(kind, "extension_name", None) or str(kind).partition("<")[0]
+    plain = any(getattr(pa.types, f"is_{test}")(kind) for test in _PLAIN)
+    if pa.types.is_decimal(kind):
+        plain = 0 <= kind.scale <= kind.precision
+    if not plain and shown != "arrow.uuid":
+        raise DataError(f"column {name!r} is of type {shown}; the schema needs plain values")
+
+
+def readable(data: Any, names: Any) -> Any:
     """A table or a stream of batches with the same rows, every value of which can be read."""
     import pyarrow as pa
 
+    for kind, name in zip(data.schema.types, names, strict=True):
+        check_type(kind, name)
     if isinstance(data, pa.Table):
-        names = [f"c{i}" for i in range(data.num_columns)]
-        return pa.table(
-            [_readable(column.combine_chunks()) for column in data.columns], names=names
-        )
-    first = pa.RecordBatch.from_pylist([], schema=data.schema)
-    schema = _batch(first).schema
-    return pa.RecordBatchReader.from_batches(schema, map(_batch, data))
+        return _table(data)
+    schema = _table(data.schema.empty_table()).schema
+    return pa.RecordBatchReader.from_batches(schema, map(readable_batch, data))
 
 
-def parquet_batches(paths: Sequence[str], positions: Sequence[int]) -> Any:
-    """The columns of Parquet files at some positions, as a stream in which all can be read."""
+def _table(table: Any) -> Any:
+    """Chunk by chunk: together, they may be longer than an array can be."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    def batches() -> Iterator[Any]:
-        for path in paths:
-            with pq.ParquetFile(path) as file:
-                names = [file.schema_arrow.names[position] for position in positions]
-                for batch in file.iter_batches(columns=names):
-                    yield batch.select(names)
-
-    with pq.ParquetFile(paths[0]) as file:
-        fields = [file.schema_arrow.field(position) for position in positions]
-    return readable(pa.RecordBatchReader.from_batches(pa.schema(fields), batches()))
+    columns = [
+        pa.chunked_array([_readable(chunk) for chunk in column.chunks])
+        if column.num_chunks
+        else _readable(pa.nulls(0, column.type))
+        for column in table.columns
+    ]
+    return pa.table(columns, names=[f"c{i}" for i in range(len(columns))])
 
 
-def _batch(batch: Any) -> Any:
+def readable_batch(batch: Any) -> Any:
+    """A batch with the same rows, every value of which can be read."""
     import pyarrow as pa
 
     names = [f"c{i}" for i in range(batch.num_columns)]
@@ -53,20 +80,26 @@ def _batch(batch: Any) -> Any:
 
 def _readable(column: Any) -> Any:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     kind = column.type
+    if pa.types.is_run_end_encoded(kind):
+        return _readable(pc.run_end_decode(column))
+    if pa.types.is_dictionary(kind):
+        return _readable(column.dictionary).take(column.indices)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _texts(column)
     if pa.types.is_timestamp(kind):
         return _times(column)
+    if pa.types.is_decimal(kind):
+        return _decimals(column)
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
     return column
 
 
 def _texts(column: Any) -> Any:
+    """Text as it is; where bytes are no text, `?` stands for each of them."""
     import pyarrow as pa
 
     raw = column.cast(pa.large_binary())
@@ -74,8 +107,35 @@ def _texts(column: Any) -> Any:
         return raw.cast(pa.large_string())  # this looks at every byte
     except pa.ArrowInvalid:
         values = (value.as_py() for value in raw)
-        decoded = [None if value is None else value.decode("utf-8", "replace") for value in values]
+        decoded = [None if value is None else _decoded(value) for value in values]
         return pa.array(decoded, pa.large_string())
+
+
+def _decoded(value: bytes) -> str:
+    """As the engine reads Parquet files: one mark for every byte that belongs to no character."""
+    return value.decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode("utf-8")
+
+
+def _decimals(column: Any) -> Any:
+    """Decimals of as many digits as their type has; others become nulls.
+
+    Types of more digits than the engine has become floats.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    digits = column
+    ends: list[Any] = [Decimal((sign, (9,) * kind.precision, -kind.scale)) for sign in (1, 0)]
+    if kind.bit_width <= 64:  # Arrow compares them as longer ones, and fails on those that are odd
+        digits = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        ends = [1 - 10**kind.precision, 10**kind.precision - 1]
+    low, high = (pa.scalar(end, digits.type) for end in ends)
+    inside = pc.and_(pc.greater_equal(digits, low), pc.less_equal(digits, high))
+    digits = pc.if_else(inside, digits, pa.scalar(None, digits.type)).view(kind)
+    if kind.precision > _MOST_DIGITS:
+        return digits.cast(pa.float64())
+    return digits.cast(pa.decimal128(kind.precision, kind.scale))
 
 
 def _times(column: Any) -> Any:

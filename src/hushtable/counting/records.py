@@ -52,6 +52,12 @@ def copy_lines(
     return int(_copy(data, _start(data), lines, ord(delimiter), multiline))
 
 
+def is_record(line: str, delimiter: str) -> bool:
+    """Whether a line is fields, plain or in quotes, and nothing else."""
+    data: NDArray[np.uint8] = np.frombuffer(line.encode(), np.uint8)
+    return bool(_is_record(data, 0, len(data), ord(delimiter)))
+
+
 def _start(data: NDArray[np.uint8]) -> int:
     """Behind a byte-order mark, which belongs to no line."""
     return len(_MARK) if data[: len(_MARK)].tobytes() == _MARK else 0

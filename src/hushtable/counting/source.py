@@ -8,28 +8,25 @@ engines quote values in their messages.
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv, sql_paths
-from hushtable.counting.readable import parquet_batches, readable
+from hushtable.counting.columns import match_columns, select_columns
+from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.counting.parquet import open_parquet
+from hushtable.counting.readable import readable
 from hushtable.errors import DataError, HushError
 from hushtable.scratch import spill_folder
 
 _PARQUET_ENDINGS = (".parquet", ".pq")
+_BY_STATISTICS = "statistics_propagation,join_filter_pushdown"
 
 
 @contextmanager
-def open_table(
-    data: Any, columns: Sequence[str], form: CsvFormat | None = None, *, careful: bool = False
-) -> Iterator[Any]:
-    """An Ibis table with these columns of the data, renamed to c0, c1, …
-
-    Names are matched exactly, or else without regard to case. The engine's own reader of Parquet
-    files is fast and fails on text that is no text; `careful` takes the way round it.
-    """
+def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None) -> Iterator[Any]:
+    """An Ibis table with these columns of the data, renamed to c0, c1, …"""
     import ibis
 
     with spill_folder() as spill:
@@ -43,11 +40,10 @@ def open_table(
             # How far a query is, and so how long it takes, is nobody's business; it would also
             # be printed among our own output.
             connection.con.execute("SET enable_progress_bar = false")
+            # What a file says of all its rows at once must not decide which of them are read.
+            connection.con.execute(f"SET disabled_optimizers = '{_BY_STATISTICS}'")
             with silent_engine("the table could not be opened"):
-                if careful:
-                    table = _open_carefully(connection, str(data), columns)
-                else:
-                    table = _any_table(connection, data, columns, form or CsvFormat(), spill)
+                table = _any_table(connection, data, columns, form or CsvFormat(), spill)
             yield table
         finally:
             connection.disconnect()
@@ -78,43 +74,12 @@ def _any_table(
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns)
     with silent_engine("the table in memory could not be converted to Arrow"):
-        return _register(connection, _arrow(data, columns))
+        return _register(connection, _arrow(data, columns), columns)
 
 
-def _register(connection: Any, arrow: Any) -> Any:
-    connection.con.register("hush_source", readable(arrow))
-    table = connection.table("hush_source")
-    return _select(table, range(len(table.columns)))
-
-
-def _select(table: Any, positions: Iterable[int]) -> Any:
-    """By position: engines rename columns whose names differ only by case."""
-    return table.select(
-        **{f"c{i}": table[table.columns[position]] for i, position in enumerate(positions)}
-    )
-
-
-def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """The position of each wanted column among those present.
-
-    The names that are present are not shown: in a file without a header they are a person's row.
-    """
-    positions = []
-    stripped = [column.strip() for column in present]
-    folded = [column.casefold() for column in stripped]
-    for name in wanted:
-        found = [i for i, column in enumerate(stripped) if column == name.strip()]
-        if not found:
-            found = [i for i, column in enumerate(folded) if column == name.strip().casefold()]
-        if not found:
-            raise DataError(
-                f"the table has no column {name!r}; the schema needs "
-                + ", ".join(repr(column) for column in wanted)
-            )
-        if len(found) > 1:
-            raise DataError(f"the table has more than one column {name!r}")
-        positions.append(found[0])
-    return positions
+def _register(connection: Any, arrow: Any, columns: Sequence[str]) -> Any:
+    connection.con.register("hush_source", readable(arrow, columns))
+    return select_columns(connection.table("hush_source"), range(len(columns)))
 
 
 def column_names(data: Any) -> list[str]:
@@ -145,26 +110,13 @@ def _open_files(
         raise DataError(f"{pattern} is a folder; name its files, as in '{pattern}/*.parquet'")
     with silent_engine(f"{pattern} could not be opened; check that it is complete and readable"):
         if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
-            source, positions = _parquet_source(paths, columns)
-        elif all(is_csv(path) for path in paths):
-            source, names = csv_source(paths, columns, form, spill)
-            positions = match_columns(names, columns)
-        else:
+            return open_parquet(connection, paths, columns)
+        if not all(is_csv(path) for path in paths):
             raise DataError(f"{pattern} is neither CSV nor Parquet by its ending (.csv, .parquet)")
+        source, names = csv_source(paths, columns, form, spill)
+        positions = match_columns(names, columns)
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS SELECT * FROM {source}")
-        return _select(connection.table("hush_source"), positions)
-
-
-def can_be_careful(data: Any) -> bool:
-    """Whether there is another way to read this table, when the engine has failed."""
-    return isinstance(data, str | Path) and str(data).lower().endswith(_PARQUET_ENDINGS)
-
-
-def _open_carefully(connection: Any, pattern: str, columns: Sequence[str]) -> Any:
-    paths = _paths(pattern)
-    _, positions = _parquet_source(paths, columns)
-    connection.con.register("hush_source", parquet_batches(paths, positions))
-    return _select(connection.table("hush_source"), range(len(columns)))
+        return select_columns(connection.table("hush_source"), positions)
 
 
 def _paths(pattern: str) -> list[str]:
@@ -177,29 +129,6 @@ def _paths(pattern: str) -> list[str]:
     return paths
 
 
-def _parquet_source(paths: Sequence[str], columns: Sequence[str]) -> tuple[str, list[int]]:
-    """Files of different types are refused: the engine would cast all to the types of the first,
-    and fail or round by what they hold."""
-    import pyarrow.parquet as pq
-
-    schemas = [pq.read_schema(path) for path in paths]
-    matched = [match_columns(schema.names, columns) for schema in schemas]
-    kinds = {
-        tuple(_stored_type(schema.types[position]) for position in positions)
-        for schema, positions in zip(schemas, matched, strict=True)
-    }
-    if len(kinds) > 1:
-        raise DataError("the Parquet files do not all have the same types of columns")
-    return f"read_parquet({sql_paths(paths)}, hive_partitioning = false)", matched[0]
-
-
-def _stored_type(kind: Any) -> Any:
-    """Categories are stored as their values."""
-    import pyarrow as pa
-
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────
 
 
@@ -210,9 +139,7 @@ def _arrow(data: Any, columns: Sequence[str]) -> Any:
     if library == "pandas":
         return _from_pandas(data, columns)
     if library == "polars":
-        names = data.lazy().collect_schema().names()
-        needed = data.lazy().select([names[i] for i in match_columns(names, columns)])
-        return needed.collect().to_arrow()
+        return _from_polars(data.lazy(), columns)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     elif not isinstance(data, pa.Table | pa.RecordBatchReader):
@@ -240,6 +167,18 @@ def _from_pandas(frame: Any, columns: Sequence[str]) -> Any:
         else:
             arrays.append(pa.Array.from_pandas(series))
     return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
+
+
+def _from_polars(frame: Any, columns: Sequence[str]) -> Any:
+    """Python objects are refused: what Polars hands over is where they lie in memory."""
+    import polars as pl
+
+    present = frame.collect_schema()
+    names = [present.names()[i] for i in match_columns(present.names(), columns)]
+    for name, column in zip(names, columns, strict=True):
+        if present[name] == pl.Object:
+            raise DataError(f"column {column!r} is of type object; the schema needs plain values")
+    return frame.select(names).collect().to_arrow()
 
 
 def _places(codes: Any) -> Any:
@@ -272,11 +211,11 @@ def _open_ibis(connection: Any, table: Any, columns: Sequence[str]) -> Any:
 
     Engines differ in what they cast and when they fail, so that encoding runs in DuckDB only.
     """
-    needed = _select(table, match_columns(table.columns, columns))
+    needed = select_columns(table, match_columns(table.columns, columns))
     engine = table.get_backend().name
     if engine == "duckdb":
         return needed
     if engine == "sqlite":  # whose columns may hold any type of value, whatever they declare
         needed = needed.cast(dict.fromkeys(needed.columns, "string"))
     with silent_engine("the Ibis table could not be read from its engine"):
-        return _register(connection, needed.to_pyarrow_batches())
+        return _register(connection, needed.to_pyarrow_batches(), columns)

@@ -4,21 +4,33 @@ from hushtable.errors import OptionError
 from hushtable.mechanisms.basic import Basic
 from hushtable.mechanisms.hierarchical import Hierarchical
 from hushtable.mechanisms.mechanism import Mechanism
+from hushtable.mechanisms.mixed import Mixed
+from hushtable.mechanisms.privbayes import PrivBayes
 from hushtable.mechanisms.privelet import Privelet, PriveletPlus
 from hushtable.mechanisms.privelet_star import PriveletStar
+from hushtable.mechanisms.sketch import CountSketch
+from hushtable.mechanisms.sparse import SPARSE
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
-    for mechanism in (Basic(), Privelet(), PriveletPlus(), PriveletStar(), Hierarchical())
+    for mechanism in (
+        Basic(),
+        Privelet(),
+        PriveletPlus(),
+        PriveletStar(),
+        Hierarchical(),
+        Mixed(),
+        *SPARSE,
+        CountSketch(),
+        PrivBayes(),
+    )
 }
 
 AUTO = "auto"
 
 
 def find_mechanism(name: str) -> Mechanism:
-    """The mechanism of that name; `auto` is the best of those we have for any table: `basic`."""
-    if name == AUTO:
-        return MECHANISMS["basic"]
+    """The mechanism of that name; `auto` is no mechanism, but what a plan recommends."""
     if name not in MECHANISMS:
         known = ", ".join([*MECHANISMS, AUTO])
         raise OptionError(f"there is no mechanism {name!r}; there are {known}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal, Protocol
 
 from hushtable.curator import Curator
 from hushtable.errors import OptionError
+from hushtable.planner.resources import available_memory
 from hushtable.release.store import MAX_AXES, Content
 from hushtable.schema import Schema
 
@@ -52,18 +52,9 @@ def check_memory(name: str, axes: int, cells: int) -> None:
     """Refuse a dense matrix of 64-bit integers that would not fit the memory."""
     if axes > MAX_AXES:
         raise OptionError(f"{name} takes at most {MAX_AXES} attributes")
-    needed, available = 8 * cells, _available_memory()
+    needed, available = 8 * cells, available_memory()
     if needed > available * 3 // 4:
         raise OptionError(
             f"{name} lays out all {cells:,} cells and needs {needed / 2**30:,.1f} GiB of"
             f" memory; {available / 2**30:,.1f} GiB are free: use coarser bins or fewer attributes"
         )
-
-
-def _available_memory() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            fields = dict(line.split(":", 1) for line in file)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))

@@ -8,7 +8,7 @@ X. Xiao, G. Wang, J. Gehrke. Differential privacy via wavelet transforms. IEEE T
 | nominal wavelet transform      | `Nominal`: f·leafsum(node) − leafsum(parent), as integers     |
 | HN transform over d attributes | `Product`                                                     |
 | S_A                            | the axes with `Identity`                                      |
-| P(A), H(A)                     | `sensitivity_bound`, `variance_bound`                         |
+| P(A), H(A), Equation 7         | `planner/bounds.py`                                           |
 | λ/W(c)                         | the scale times the factor of a coefficient's class           |
 | M*                             | `release.cells()`: mean subtraction and inversion, on reading |
 
@@ -20,7 +20,6 @@ an order, below the root of a hierarchy.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -28,9 +27,11 @@ from typing import Literal
 from hushtable.curator import Curator
 from hushtable.mechanisms.coefficients import check_coefficients, measure_coefficients
 from hushtable.mechanisms.mechanism import Settings, check_settings, named_attributes
+from hushtable.planner.bounds import worth_counting
+from hushtable.planner.choices import wavelet
 from hushtable.release.store import Content
-from hushtable.schema import Attribute, Schema
-from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Product
+from hushtable.schema import Schema
+from hushtable.transforms import Identity, Product
 
 
 @dataclass(frozen=True)
@@ -74,36 +75,14 @@ def identity_axes(schema: Schema, settings: Settings) -> set[int]:
     """S_A: what `--set identity=age,sex` names, or else the axes that Equation 7 puts there."""
     if "identity" in settings:
         return named_attributes(schema, settings["identity"])
-    return {
-        axis
-        for axis, attribute in enumerate(schema.attributes)
-        if attribute.size <= sensitivity_bound(attribute) ** 2 * variance_bound(attribute)
-    }
-
-
-def sensitivity_bound(attribute: Attribute) -> int:
-    """P(A): how many coefficients a row is in."""
-    return _wavelet(attribute).levels
-
-
-def variance_bound(attribute: Attribute) -> float:
-    """H(A): the variance of any range along the axis, in units of a coefficient's."""
-    if attribute.kind == "nominal":
-        return 4.0
-    return (2 + math.log2(attribute.size)) / 2
+    return {axis for axis, a in enumerate(schema.attributes) if worth_counting(a)}
 
 
 def wavelets(schema: Schema, plain: set[int]) -> Product:
     """The HN wavelet transform along all axes but the plain ones."""
     return Product(
         tuple(
-            Identity(attribute.size) if axis in plain else _wavelet(attribute)
+            Identity(attribute.size) if axis in plain else wavelet(attribute)
             for axis, attribute in enumerate(schema.attributes)
         )
     )
-
-
-def _wavelet(attribute: Attribute) -> AxisTransform:
-    if attribute.size == 1:
-        return Identity(1)
-    return Nominal.of(attribute) if attribute.kind == "nominal" else Haar(attribute.size)

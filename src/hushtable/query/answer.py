@@ -35,6 +35,11 @@ class Answer:
         """The standard error of the value."""
         return math.sqrt(self.law.variance)
 
+    @property
+    def bias(self) -> float:
+        """By how much the value may be off beside its noise, at most: what a filter hides."""
+        return bias_of(self.law)
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The ends of an interval that holds the true count with this confidence."""
         half = _shortest(self.value, self.law.half_width(confidence))
@@ -46,6 +51,7 @@ class Answer:
             "value": self.value,
             "stderr": self.stderr,
             "interval": list(self.interval(confidence)),
+            **({"bias": self.bias} if self.bias else {}),
             "confidence": confidence,
             "note": self.note,
         }
@@ -185,10 +191,15 @@ class ResultTable:
             _plain(self.values), _plain(self.stderr), _plain(lower), _plain(upper), strict=True
         )
         keys = list(labels) if names else [()] * len(self)
-        return [
+        rows = [
             dict(zip(names, key, strict=True)) | {"value": v, "stderr": e, "interval": [lo, hi]}
             for key, (v, e, lo, hi) in zip(keys, columns, strict=True)
         ]
+        biases = [bias_of(law) for law in self.laws]
+        if any(biases):
+            for row, law in zip(rows, self.law_of_row.tolist(), strict=True):
+                row["bias"] = biases[law]
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """The table as plain values, for JSON."""
@@ -241,6 +252,11 @@ class ResultTable:
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)
         return text + (f"\n… {hidden} more rows" if hidden else "")
+
+
+def bias_of(law: NoiseLaw) -> float:
+    """By how much a value of this law may be off beside its noise, at most; 0 for most laws."""
+    return float(getattr(law, "bias", 0.0))
 
 
 def show_number(value: float) -> str:

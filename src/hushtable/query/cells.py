@@ -209,3 +209,17 @@ def cells_by_group(region: Region, groups: Groups) -> NDArray[np.int64]:
             counts = np.multiply.outer(counts, stops - starts).reshape(-1)
         total += counts
     return total
+
+
+def held_by_group(region: Region, groups: Groups) -> NDArray[np.bool_]:
+    """Which groups hold a cell of a region at all: so many cells may not fit 64 bits."""
+    total = np.zeros(math.prod(len(ranges) for _, ranges in groups), bool)
+    for box in region:
+        if not box.cells:
+            continue
+        held = np.ones(1, bool)
+        for axis, ranges in groups:
+            starts, stops = _ranks(box.sets[axis], ranges)
+            held = np.logical_and.outer(held, stops > starts).reshape(-1)
+        total |= held
+    return total

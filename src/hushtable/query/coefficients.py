@@ -24,7 +24,7 @@ from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups, ReadBox
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 from hushtable.query.linear import linear_noise
-from hushtable.transforms import AxisTransform, Product, Row, add_rows
+from hushtable.transforms import AxisTransform, Identity, Product, Row, add_rows
 
 # Weights held at once when the boxes of a condition have to be added up.
 _PIECE = 2**22
@@ -50,12 +50,13 @@ class NoisyCoefficients:
 
     def law(self, region: Region) -> NoiseLaw:
         """The law of the noise in the count of a region."""
-        rows = [self._rows(box) for box in region if box.cells]
-        if not rows:
+        boxes = [box for box in region if box.cells]
+        if not boxes:
             return linear_noise(self.scale, {})
-        if len(rows) > 1:
+        if len(boxes) > 1:
+            rows = [self._rows(box) for box in boxes]
             return linear_noise(self.scale, self._touched(rows, read=False)[1])
-        return self._product_law([self._spread(i, row) for i, row in enumerate(rows[0])])
+        return self._product_law([self._spread_of(i, c) for i, c in enumerate(boxes[0].sets)])
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The estimated count of a region, and the law of its noise."""
@@ -153,6 +154,12 @@ class NoisyCoefficients:
 
     def _row(self, axis: int, codes: CodeSet) -> Row:
         return weights_of(self.transform.axes[axis], codes)
+
+    def _spread_of(self, axis: int, codes: CodeSet) -> Spread:
+        """The sizes of the weights of a set of codes; plain counts need not be listed for that."""
+        if isinstance(self.transform.axes[axis], Identity):
+            return Counter({(1.0, Fraction(1)): codes.count})
+        return self._spread(axis, self._row(axis, codes))
 
     def _spread(self, axis: int, row: Row) -> Spread:
         """The sizes of the weights of a row, by scale factor."""

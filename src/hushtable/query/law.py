@@ -54,6 +54,21 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class EstimatedNoise:
+    """An error of which only an estimate of the variance is known."""
+
+    variance: float
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def half_width(self, confidence: float) -> float:
+        """The half width under a normal law."""
+        return normal_half_width(self.variance, 0.0, 1 - checked_confidence(confidence))
+
+
+@dataclass(frozen=True, slots=True)
 class DiscreteLaplaceSum:
     """The sum of independent discrete Laplace noises, each P[x] ∝ exp(−|x|/scale) on the integers.
 

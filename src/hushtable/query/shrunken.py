@@ -1,35 +1,45 @@
-"""Answers from coefficients that are soft-thresholded, subband by subband, when they are read."""
+"""Answers from coefficients that are soft-thresholded, subband by subband, when they are read.
+
+Shrinking moves an answer by a known amount, the *shift*: what the coefficients lose, weighted like
+the coefficients themselves. So an answer errs by the noise of the answer without shrinking, whose
+law is known, less the shift; and an interval that is wider by the shift holds for every table.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.batch import WORTH_A_TABLE, accumulate, box_sums, range_boxes
+from hushtable.query.box import Region
 from hushtable.query.cells import Estimates, Groups, ReadBox
-from hushtable.query.coefficients import NoisyCoefficients, cut_by, weights_of
-from hushtable.query.law import NoiseLaw, checked_confidence, normal_half_width
-from hushtable.transforms import Identity, Product
+from hushtable.query.coefficients import NoisyCoefficients, Refine
+from hushtable.query.law import NoiseLaw
+from hushtable.transforms import Product
 from hushtable.transforms.bands import bands_of
 
 UNIT = 1024
-"""Thresholds and errors are stored as whole multiples of one part in this many."""
+"""Thresholds are stored as whole multiples of one part in this many."""
 
-# More sub-matrices than this share their thresholds.
-_MOST_SUBMATRICES = 2**16
+NOTE = (
+    "shrunken coefficients; the error is an estimate from above:"
+    " the noise before shrinking, and how far shrinking moved the answer"
+)
 
-NOTE = "shrunken coefficients; the error is an estimate: Stein's, from the noisy coefficients"
+# Coefficients that are shrunk at once when all are.
+_PIECE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """The subbands of a product of wavelets."""
+    """The subbands of a product of wavelets; every sub-matrix has its own."""
 
     numbers: tuple[NDArray[np.intp], ...]
     """The band of each coefficient, along each axis."""
@@ -38,10 +48,8 @@ class Bands:
 
     @classmethod
     def of(cls, transform: Product) -> Bands:
-        plain = math.prod(axis.size for axis in transform.axes if isinstance(axis, Identity))
-        pooled = plain > _MOST_SUBMATRICES
         return cls(
-            tuple(bands_of(axis, pooled=pooled) for axis in transform.axes),
+            tuple(bands_of(axis) for axis in transform.axes),
             tuple(
                 np.concatenate([np.full(c.stop - c.start, float(c.factor)) for c in axis.classes])
                 for axis in transform.axes
@@ -64,112 +72,149 @@ class Bands:
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatedNoise:
-    """An error of which only an estimate of the variance is known."""
+class ShiftedNoise:
+    """The error of an answer that shrinking moved: noise of a known law, less the shift."""
 
-    variance: float
+    noise: NoiseLaw
+    shift: float
+
+    @property
+    def variance(self) -> float:
+        """The mean square of noise and shift, as if they were strangers; mostly too much."""
+        return self.noise.variance + self.shift**2
 
     @property
     def exact(self) -> bool:
         return False
 
     def half_width(self, confidence: float) -> float:
-        """The half width under a normal law."""
-        return normal_half_width(self.variance, 0.0, 1 - checked_confidence(confidence))
+        """Where |noise| ≤ h, the error is at most h + |shift|, whatever the table was."""
+        return self.noise.half_width(confidence) + abs(self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """A law that many answers share, whose figures are worked out once."""
+
+    noise: NoiseLaw
+
+    @cached_property
+    def variance(self) -> float:
+        return self.noise.variance
+
+    @property
+    def exact(self) -> bool:
+        return self.noise.exact
+
+    @lru_cache(maxsize=1 << 14)  # noqa: B019 - few and small
+    def half_width(self, confidence: float) -> float:
+        return self.noise.half_width(confidence)
 
 
 @dataclass(frozen=True, eq=False)
 class ShrunkenCoefficients:
-    """Noisy coefficients with the threshold and the estimated error of each subband."""
+    """Noisy coefficients with the threshold of each subband."""
 
     transform: Product
     read: ReadBox
     scale: Fraction
     bands: Bands
     thresholds: NDArray[np.int64]
-    errors: NDArray[np.int64]
 
     note = NOTE
 
-    @property
-    def _plain(self) -> NoisyCoefficients:
-        return NoisyCoefficients(self.transform, self.read, self.scale, NOTE, self._shrink)
+    def _reading(self, refine: Refine | None) -> NoisyCoefficients:
+        return NoisyCoefficients(self.transform, self.read, self.scale, NOTE, refine)
+
+    def _lost(
+        self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
+    ) -> NDArray[np.float64]:
+        """What shrinking takes off: θ, or all where it is less, in units of each one's factor."""
+        chosen = np.ix_(*(n[p] for n, p in zip(self.bands.numbers, positions, strict=True)))
+        theta = self.thresholds[chosen] / UNIT * self.bands.factors_at(positions)
+        return np.clip(block, -theta, theta)
 
     def _shrink(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
-        """Soft-threshold a block: towards zero by θ, in units of each coefficient's factor."""
-        chosen = np.ix_(*(n[p] for n, p in zip(self.bands.numbers, positions, strict=True)))
-        theta = self.thresholds[chosen] / UNIT * self.bands.factors_at(positions)
-        return np.sign(block) * np.maximum(np.abs(block) - theta, 0.0)
+        """Soft-threshold a block: towards zero by θ."""
+        return block - self._lost(block, positions)
 
     def law(self, region: Region) -> NoiseLaw:
-        """The estimated error of the count of a region."""
-        return EstimatedNoise(float(self._variances(region, ()).sum()))
+        """The error of the count of a region; the coefficients are read, for they have a part."""
+        shift, noise = self._reading(self._lost).count(region)
+        return _law(noise, shift)
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and its estimated error."""
-        return self._plain.count(region)[0], self.law(region)
+        """The estimated count of a region, and its error."""
+        return self._reading(self._shrink).count(region)[0], self.law(region)
 
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The estimated counts of a region cut by groups of codes along some axes."""
-        values = self._plain.group(region, groups).values
-        variances, which = np.unique(self._variances(region, groups), return_inverse=True)
-        laws = tuple(EstimatedNoise(float(variance)) for variance in variances)
-        return Estimates(values, laws, which.reshape(-1))
+        values = self._reading(self._shrink).group(region, groups).values
+        lost = self._reading(self._lost).group(region, groups)
+        shared = [_Shared(law) for law in lost.laws]
+        keys = list(zip(lost.law_of_row.tolist(), lost.values.tolist(), strict=True))
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        laws = tuple(_law(shared[law], shift) for law, shift in numbers)
+        return Estimates(values, laws, np.array([numbers[key] for key in keys], np.intp))
 
     def cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell: M*."""
-        whole = [np.arange(size) for size in self.transform.coefficient_shape]
-        block = np.asarray(self.read(), np.float64)
-        return self.transform.inverse(self._shrink(block, whole))
-
-    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """The estimated square error of each of many cells."""
-        places = np.stack([np.asarray(along) for along in codes], axis=1)
-        distinct, which = np.unique(places, axis=0, return_inverse=True)
-        boxes = [Box(tuple(CodeSet.single(int(c)) for c in place)) for place in distinct]
-        found = np.array([self._variances((box,), ()).sum() for box in boxes])
-        return np.asarray(found[which.reshape(-1)], np.float64)
+        return self._cells(self._shrink)
 
     def fresh_cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell, in memory of its own."""
         return self.cells()
 
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The estimated square error of each of many cells."""
+        places = np.stack([np.asarray(along, np.int64) for along in codes], axis=1)
+        return self.range_variances(places, places + 1)
+
     def range_variances(
         self, starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The estimated square error of each of many boxes."""
-        square = np.square(self.errors / UNIT)
-        spread = np.broadcast_to(square, (len(starts), *square.shape))
-        for i in range(square.ndim):
-            pairs = zip(starts[:, i].tolist(), stops[:, i].tolist(), strict=True)
-            by_band = self._by_band(i, [CodeSet.of(pair) for pair in pairs])
-            spread = np.einsum("qb...,qb->q...", spread, by_band)
-        return np.asarray(spread)
+        noise = self._reading(None).range_variances(starts, stops)
+        if len(starts) >= WORTH_A_TABLE or "_shift_sums" in self.__dict__:
+            shifts = box_sums(self._shift_sums, starts, stops)
+        else:
+            lost = self._reading(self._lost)
+            boxes = range_boxes(starts, stops)
+            shifts = np.array([lost.count((box,))[0] for box in boxes], np.float64)
+        return np.asarray(noise + shifts**2)
 
-    def _variances(self, region: Region, groups: Groups) -> NDArray[np.float64]:
-        """The estimated square errors: weights² times each subband's, box by box."""
-        total = np.zeros(math.prod(len(ranges) for _, ranges in groups))
-        square = (self.errors / UNIT) ** 2
-        order = [axis for axis, _ in groups]
-        plain = [i for i in range(len(self.bands.numbers)) if i not in order]
-        for box in region:
-            if not box.cells:
-                continue
-            spread = square
-            for i in reversed(range(spread.ndim)):
-                along = self._by_band(i, cut_by(box, i, groups))
-                spread = np.moveaxis(np.tensordot(along, spread, axes=(1, i)), 0, i)
-            total += spread.transpose([*plain, *order]).reshape(-1)
-        return total
+    @cached_property
+    def _shift_sums(self) -> NDArray[np.float64]:
+        """The table of sums of what shrinking takes off every cell."""
+        return np.asarray(accumulate(self._cells(self._lost)), np.float64)
 
-    def _by_band(self, axis: int, parts: Sequence[CodeSet]) -> NDArray[np.float64]:
-        """For each part of an axis, the sum of (weight · factor)² within each band."""
-        numbers, factors = self.bands.numbers[axis], self.bands.factors[axis]
-        rows = np.zeros((len(parts), self.bands.shape[axis]))
-        for k, part in enumerate(parts):
-            row = weights_of(self.transform.axes[axis], part)
-            squares = np.square(row.weights * factors[row.positions])
-            np.add.at(rows[k], numbers[row.positions], squares)
-        return rows
+    def _cells(self, refine: Refine) -> NDArray[np.float64]:
+        """The cells of all coefficients, refined piece by piece."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        block = np.array(self.read(), np.float64)
+        every = [np.arange(size) for size in block.shape]
+
+        def refine_piece(cut: tuple[slice, ...]) -> None:
+            block[cut] = refine(block[cut], [p[c] for p, c in zip(every, cut, strict=True)])
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(refine_piece, _pieces(block.shape)))
+        return self.transform.inverse(block)
+
+
+def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Cut a block along its first axes, so that a piece fits the cache."""
+    room, steps = _PIECE, []
+    for size in reversed(shape):
+        steps.append(min(size, max(room, 1)))
+        room //= size
+    starts = (range(0, size, step) for size, step in zip(shape, reversed(steps), strict=True))
+    for corner in itertools.product(*starts):
+        yield tuple(slice(c, c + step) for c, step in zip(corner, reversed(steps), strict=True))
+
+
+def _law(noise: NoiseLaw, shift: float) -> NoiseLaw:
+    return ShiftedNoise(noise, shift) if shift else noise

@@ -52,6 +52,21 @@ def export_cells(
     return total
 
 
+def export_rows(
+    release: Release,
+    path: Path,
+    rows: int | None = None,
+    *,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Write synthetic rows as they are drawn, by default as many as the noisy total."""
+    total = release.number_of_rows() if rows is None else rows
+    check_target(path, total)
+    _write(release.synthetic_batches(total, seed=seed), path, total, progress)
+    return total
+
+
 def export_table(table: pa.Table | ResultTable, path: Path) -> None:
     """Write a table that is in memory."""
     arrow = table.to_arrow() if isinstance(table, ResultTable) else table

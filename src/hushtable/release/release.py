@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,19 +21,21 @@ from hushtable.query.batch import (
     range_boxes,
 )
 from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, cells_by_group
+from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw
 from hushtable.release.manifest import Manifest, noise_scale, read_manifest
-from hushtable.release.store import StoredArray
+from hushtable.release.store import StoredArray, StoredFile
 from hushtable.schema import Attribute, IntegerRange, Schema
 
 if TYPE_CHECKING:
     import pyarrow
 
+    from hushtable.query.network import Network
     from hushtable.transforms import Product
 
 ROW_CAP = 100_000
+MOST_STREAMED = 10**12
 
 
 class Reader(Protocol):
@@ -65,6 +67,28 @@ class Reader(Protocol):
         self, starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The noise variance of each of many boxes."""
+
+
+@runtime_checkable
+class RangeReader(Protocol):
+    """A reader that answers many boxes at once without laying out the domain."""
+
+    def ranges(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The counts of many boxes, and their noise variances."""
+
+
+@runtime_checkable
+class RowReader(Protocol):
+    """A reader that has a way of its own to draw rows."""
+
+    @property
+    def total(self) -> float:
+        """The number of rows, noisy."""
+
+    def batches(self, rows: int, seed: int | None) -> Iterator[pyarrow.RecordBatch]:
+        """Rows in batches, at least one, in flat memory."""
 
 
 def open(path: str | Path) -> Release:
@@ -198,6 +222,9 @@ class Release:
         boxes are answered from a table of sums over the whole domain, which is made once.
         """
         low, high = checked_ranges(starts, stops, self.schema.shape)
+        if isinstance(self._reader, RangeReader):
+            values, variances = self._reader.ranges(low, high)
+            return values, np.sqrt(variances)
         errors = np.sqrt(self._reader.range_variances(low, high))
         if len(low) >= WORTH_A_TABLE or self._sums is not None:
             if self._sums is None:
@@ -220,14 +247,54 @@ class Release:
         """The standard error of each of many cells, given by their codes along each axis."""
         return np.sqrt(self._reader.cell_variances(codes))
 
+    @property
+    def network(self) -> Network | None:
+        """The network that this release is, where it is one."""
+        from hushtable.query.network_reader import NetworkReader
+
+        return self._reader.network if isinstance(self._reader, NetworkReader) else None
+
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pyarrow.Table:
         """Draw rows that look like the table; by default as many as the noisy total.
 
         This is post-processing of what is already public, so ordinary randomness will do.
         """
-        from hushtable.release.synthesize import synthesize
+        from hushtable.release.synthesize import MAX_ROWS, checked_rows, synthesize
 
-        return synthesize(self.schema, self.cells(), rows=rows, seed=seed)
+        if not isinstance(self._reader, RowReader):
+            return synthesize(self.schema, self.cells(), rows=rows, seed=seed)
+        import pyarrow as pa
+
+        rows = checked_rows(self.number_of_rows() if rows is None else rows, MAX_ROWS)
+        return pa.Table.from_batches(list(self.synthetic_batches(rows, seed=seed)))
+
+    def synthetic_batches(
+        self, rows: int | None = None, *, seed: int | None = None
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Draw rows as `synthesize` does, a batch at a time; there is at least one batch.
+
+        A network draws any number of rows in flat memory.
+        """
+        from hushtable.release.synthesize import checked_rows, checked_seed
+
+        if not isinstance(self._reader, RowReader):
+            table = self.synthesize(rows, seed=seed)
+            batches = table.to_batches(max_chunksize=2**17)
+            return iter(batches or [_empty_batch(table)])
+        rows = checked_rows(self.number_of_rows() if rows is None else rows, MOST_STREAMED)
+        return self._reader.batches(rows, checked_seed(seed))
+
+    def number_of_rows(self) -> int:
+        """How many rows there are, by the noisy answers; zero or more."""
+        if isinstance(self._reader, RowReader):
+            return round(self._reader.total)
+        return max(round(self.count().value), 0)
+
+
+def _empty_batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def _groups_along(
@@ -259,10 +326,10 @@ def _shown_rows(region: Region, groups: Groups) -> NDArray[np.intp]:
     """The groups that hold a cell of the region: SQL shows no others, but one row without any."""
     if not groups:
         return np.zeros(1, np.intp)
-    return np.flatnonzero(cells_by_group(region, groups))
+    return np.flatnonzero(held_by_group(region, groups))
 
 
-Arrays = dict[str, StoredArray]
+Arrays = Mapping[str, StoredArray | StoredFile]
 
 
 def _reader(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
@@ -300,19 +367,34 @@ def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     from hushtable.query.shrunken import Bands, ShrunkenCoefficients
     from hushtable.transforms import Tree
 
-    names = {"coefficients", "thresholds", "errors"}
-    transform, scale = _transform(folder, manifest, names)
+    transform, scale = _transform(folder, manifest, {"coefficients", "thresholds"})
     if any(isinstance(axis, Tree) for axis in transform.axes):
         raise ReleaseError(f"{folder}: only wavelets have subbands")
     shape = transform.coefficient_shape
     # The large array first: a domain that no file backs is refused before bands are laid out.
     arrays = {"coefficients": _array(folder, manifest, "coefficients", shape)}
     bands = Bands.of(transform)
-    for name in ("thresholds", "errors"):
-        arrays[name] = _array(folder, manifest, name, bands.shape)
-    thresholds, errors = (arrays[name].read() for name in ("thresholds", "errors"))
-    read = arrays["coefficients"].read
-    return arrays, ShrunkenCoefficients(transform, read, scale, bands, thresholds, errors)
+    arrays["thresholds"] = _array(folder, manifest, "thresholds", bands.shape)
+    read, thresholds = arrays["coefficients"].read, arrays["thresholds"].read()
+    return arrays, ShrunkenCoefficients(transform, read, scale, bands, thresholds)
+
+
+def _open_summary(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    from hushtable.release.summary import open_summary
+
+    return open_summary(folder, manifest)
+
+
+def _open_sketch(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    from hushtable.release.summary import open_sketch
+
+    return open_sketch(folder, manifest)
+
+
+def _open_network(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    from hushtable.release.network import open_network
+
+    return open_network(folder, manifest)
 
 
 def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) -> StoredArray:
@@ -343,4 +425,7 @@ _READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {
     "cells": _open_cells,
     "coefficients": _open_coefficients,
     "shrunken": _open_shrunken,
+    "network": _open_network,
+    "summary": _open_summary,
+    "sketch": _open_sketch,
 }

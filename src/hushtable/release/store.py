@@ -116,6 +116,21 @@ def _write_at(descriptor: int, piece: memoryview, offset: int) -> None:
         piece, offset = piece[written:], offset + written
 
 
+def finish_file(path: Path) -> dict[str, Any]:
+    """Make a file that something else wrote durable; returns what the manifest says of it."""
+    hashes = []
+    with open(path, "rb") as file:
+        while piece := file.read(CHUNK):
+            hashes.append(hashlib.sha256(piece).hexdigest())
+        os.fsync(file.fileno())
+    return {
+        "file": path.name,
+        "bytes": path.stat().st_size,
+        "chunk": CHUNK,
+        "sha256": hashes,
+    }
+
+
 def _narrowest(values: NDArray[np.int64]) -> np.dtype[Any]:
     """The smallest integers that hold all values: looked for by pieces, which stay in the cache."""
     pieces = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
@@ -268,3 +283,29 @@ class StoredArray:
         if hashlib.sha256(piece.data).hexdigest() != self._hashes[chunk]:
             raise ReleaseError(f"{self._where} is damaged: chunk {chunk} was changed")
         self._verified[chunk] = True
+
+
+class StoredFile:
+    """A file of a release that is only kept and verified here, never parsed."""
+
+    def __init__(self, folder: Path, name: str, entry: Any) -> None:
+        self._folder, self._name = folder, name
+        self._where = f"{folder}: {name}"
+        if not isinstance(entry, dict) or entry.get("file") != name:
+            raise ReleaseError(f"{folder}: the manifest must list the file {name}")
+        size, hashes = entry.get("bytes"), entry.get("sha256")
+        if type(size) is not int or size < 0 or entry.get("chunk") != CHUNK:
+            raise ReleaseError(f"{self._where} has no size")
+        if not isinstance(hashes, list) or len(hashes) != -(-size // CHUNK):
+            raise ReleaseError(f"{self._where} does not have a checksum for every chunk")
+        self._hashes = hashes
+        with open(_open_plain(folder, name), "rb") as file:
+            if os.fstat(file.fileno()).st_size != size:
+                raise ReleaseError(f"{self._where} does not have the size the manifest says")
+
+    def verify(self) -> None:
+        """Check every chunk."""
+        with open(_open_plain(self._folder, self._name), "rb") as file:
+            for chunk, expected in enumerate(self._hashes):
+                if hashlib.sha256(file.read(CHUNK)).hexdigest() != expected:
+                    raise ReleaseError(f"{self._where} is damaged: chunk {chunk} was changed")

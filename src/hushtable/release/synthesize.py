@@ -25,11 +25,23 @@ def synthesize(
     """Draw rows cell by cell, in random order."""
     flat = cells.reshape(-1)
     total = max(float(flat.sum(dtype=np.float64)), 0.0)  # exact below 2⁵³, and never wraps
-    rows = _checked_rows(float(round(total)) if rows is None else rows)
-    random = np.random.default_rng(_checked_seed(seed))
-    picks = _draw(nearest_counts(flat, max(total, 1.0)), rows, random)
+    rows = checked_rows(float(round(total)) if rows is None else rows, MAX_ROWS)
+    random = np.random.default_rng(checked_seed(seed))
+    return rows_of(schema, draw_cells(flat, total, rows, random), random)
+
+
+def draw_cells(
+    cells: NDArray[Any], total: float, rows: int, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw cells in random order, as often as the nearest non-negative table says."""
+    picks = _draw(nearest_counts(cells, max(total, 1.0)), rows, random)
     random.shuffle(picks)
-    codes = np.unravel_index(picks, schema.shape)
+    return picks
+
+
+def rows_of(schema: Schema, cells: NDArray[np.int64], random: np.random.Generator) -> pa.Table:
+    """A row for each of some cells, given by their linear codes."""
+    codes = np.unravel_index(cells, schema.shape)
     return pa.table(
         {
             attribute.name: decoder_within_bins(attribute, random)(along)
@@ -38,15 +50,17 @@ def synthesize(
     )
 
 
-def _checked_rows(rows: float) -> int:
+def checked_rows(rows: float, most: int) -> int:
+    """How many rows to draw, if that many can be."""
     if isinstance(rows, bool) or rows != rows or rows < 0 or rows != rows // 1:
         raise OptionError("rows must be a whole number, zero or more")
-    if rows > MAX_ROWS:
-        raise OptionError(f"{rows:,.0f} rows are too many at once: ask for at most {MAX_ROWS:,}")
+    if rows > most:
+        raise OptionError(f"{rows:,.0f} rows are too many at once: ask for at most {most:,}")
     return int(rows)
 
 
-def _checked_seed(seed: int | None) -> int | None:
+def checked_seed(seed: int | None) -> int | None:
+    """A seed that the generators take."""
     if seed is not None and (isinstance(seed, bool) or seed < 0):
         raise OptionError("seed must be a whole number, zero or more")
     return seed

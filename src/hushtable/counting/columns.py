@@ -1,0 +1,55 @@
+"""The columns that a schema names, found in a table; names and paths, written for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from glob import escape
+from typing import Any
+
+from hushtable.errors import DataError
+
+
+def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """The position of each wanted column among those present: exactly, or else whatever its case.
+
+    The names that are present are not shown: in a file without a header they are a person's row.
+    """
+    positions = []
+    stripped = [column.strip() for column in present]
+    folded = [column.casefold() for column in stripped]
+    for name in wanted:
+        found = [i for i, column in enumerate(stripped) if column == name.strip()]
+        if not found:
+            found = [i for i, column in enumerate(folded) if column == name.strip().casefold()]
+        if not found:
+            raise DataError(
+                f"the table has no column {name!r}; the schema needs "
+                + ", ".join(repr(column) for column in wanted)
+            )
+        if len(found) > 1:
+            raise DataError(f"the table has more than one column {name!r}")
+        positions.append(found[0])
+    return positions
+
+
+def select_columns(table: Any, positions: Iterable[int]) -> Any:
+    """Columns of an Ibis table as c0, c1, …
+
+    By position: engines rename columns whose names differ only by case.
+    """
+    return table.select(
+        **{f"c{i}": table[table.columns[position]] for i, position in enumerate(positions)}
+    )
+
+
+def sql_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sql_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_paths(paths: Sequence[str]) -> str:
+    """Paths for the engine, which takes every one for a pattern."""
+    return "[" + ", ".join(sql_text(escape(path)) for path in paths) + "]"

@@ -1,0 +1,127 @@
+"""Parquet files: read by the engine where it can read every value, else by Arrow.
+
+The engine is faster, but fails on some values of some types: a time that no calendar has makes it
+refuse the whole table. Which of the two reads a table is decided by the types that the files
+declare, and never by a failure: read in another way because of one row, others might count
+differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hushtable.counting.columns import match_columns, select_columns, sql_name, sql_paths
+from hushtable.counting.readable import check_type, readable_batch
+from hushtable.errors import DataError
+
+# What the engine reads whatever the bits: text with `?` for bytes that are none, numbers, days.
+_EVERY_VALUE = {
+    *("VARCHAR", "BOOLEAN", "FLOAT", "DOUBLE", "DATE", "UUID", "BLOB", '"NULL"'),
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+}
+
+
+@dataclass(frozen=True)
+class _File:
+    """What a file declares: all its columns as the engine names them, and those that are needed."""
+
+    path: str
+    names: tuple[str, ...]
+    positions: tuple[int, ...]
+    engine_types: tuple[str, ...]
+
+
+def open_parquet(connection: Any, paths: Sequence[str], columns: Sequence[str]) -> Any:
+    """An Ibis table with these columns of the files, renamed to c0, c1, …
+
+    Files of different types are refused: the engine would cast all to the types of the first, and
+    fail or round by what they hold.
+    """
+    files = [_declared(connection, path, columns) for path in paths]
+    if len({file.engine_types for file in files}) > 1:
+        raise DataError("the Parquet files do not all have the same types of columns")
+    if _EVERY_VALUE.issuperset(files[0].engine_types):
+        connection.con.execute(f"CREATE TEMP VIEW hush_source AS {_engine_source(files)}")
+    else:
+        connection.con.register("hush_source", _arrow_source(files))
+    return select_columns(connection.table("hush_source"), range(len(columns)))
+
+
+def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
+    with _arrow_file(path) as file:
+        names = file.schema_arrow.names
+        positions = match_columns(names, columns)
+        for position, column in zip(positions, columns, strict=True):
+            check_type(file.schema_arrow.types[position], column)
+            if _is_decimal_of_any_length(file.schema, names[position]):
+                raise DataError(f"column {column!r} has decimals of no fixed length, as bytes")
+    described = connection.con.execute(f"DESCRIBE SELECT * FROM {_read([path])}").fetchall()
+    return _File(
+        path,
+        tuple(name for name, *_ in described),
+        tuple(positions),
+        tuple(described[position][1] for position in positions),
+    )
+
+
+def _is_decimal_of_any_length(schema: Any, name: str) -> bool:
+    """Of which a single one can be too long for its readers."""
+    leaves = (schema.column(i) for i in range(len(schema.names)))
+    return any(
+        leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type == "DECIMAL"
+        for leaf in leaves
+        if leaf.path == name
+    )
+
+
+def _engine_source(files: Sequence[_File]) -> str:
+    """One SELECT for all files with the same names; the engine matches columns by these alone."""
+    alike: dict[tuple[str, ...], list[_File]] = {}
+    for file in files:
+        alike.setdefault(file.names, []).append(file)
+    selects = []
+    for names, group in alike.items():
+        needed = (sql_name(names[position]) for position in group[0].positions)
+        listed = ", ".join(f"{name} AS c{i}" for i, name in enumerate(needed))
+        selects.append(f"SELECT {listed} FROM {_read([file.path for file in group])}")
+    return " UNION ALL ".join(selects)
+
+
+def _read(paths: Sequence[str]) -> str:
+    return (
+        f"read_parquet({sql_paths(paths)}, hive_partitioning = false,"
+        " binary_as_string = false, utf8_validation = 'replace')"
+    )
+
+
+def _arrow_source(files: Sequence[_File]) -> Any:
+    """A stream of the needed columns in which every value can be read."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[Any]:
+        for file in files:
+            yield from _batches(file)
+
+    with _arrow_file(files[0].path) as first:
+        fields = [first.schema_arrow.field(position) for position in files[0].positions]
+    empty = pa.RecordBatch.from_arrays(
+        [pa.nulls(0, f.type) for f in fields], schema=pa.schema(fields)
+    )
+    return pa.RecordBatchReader.from_batches(readable_batch(empty).schema, batches())
+
+
+def _batches(declared: _File) -> Iterator[Any]:
+    with _arrow_file(declared.path) as file:
+        names = [file.schema_arrow.names[position] for position in declared.positions]
+        for batch in file.iter_batches(columns=names):
+            yield readable_batch(batch.select(names))
+
+
+def _arrow_file(path: str) -> Any:
+    """Old times of 96 bits are read in microseconds: nanoseconds end in the year 2262."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")

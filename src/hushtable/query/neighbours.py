@@ -1,0 +1,231 @@
+"""Which cells are next to each other, and the connected parts that such cells make.
+
+Along an ordinal axis codes are apart by their difference. Along a nominal axis siblings, the values
+below one node, are one apart, and others are strangers. The code of nulls and undeclared values is
+beside the order of an ordinal attribute and a child of the root of a hierarchy. Distances of
+several axes add up by their squares (Euclid).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.schema import Attribute, Schema
+
+Integers = NDArray[np.int64]
+Codes = Sequence[NDArray[Any]]
+Step = tuple[int, ...]
+"""How far to go along each axis: codes of an ordinal one, places among siblings of a nominal one."""
+
+MOST_STEPS = 4096
+"""Neighbours that a cell may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """An axis whose first codes are in order; those after them are next to nothing."""
+
+    size: int
+    ordered: int
+
+    def reach(self, distance: int) -> list[tuple[int, int]]:
+        """The steps up to a distance, each with its square."""
+        span = min(distance, self.ordered - 1)
+        return [(step, step * step) for step in range(-span, span + 1)]
+
+    def moved(self, codes: Integers, step: int) -> tuple[Integers, NDArray[np.bool_]]:
+        """Where a step leads, and whether there is such a code."""
+        if not step:
+            return codes, np.ones(len(codes), bool)
+        there = codes + step
+        return there, (codes < self.ordered) & (there >= 0) & (there < self.ordered)
+
+    def layer(self, start: int, stop: int, distance: int) -> list[tuple[int, int]]:
+        """The codes of start … stop−1 that have a neighbour outside, as ranges."""
+        inner = [(start, min(start + distance, stop))] if start else []
+        if stop < self.ordered:
+            inner.append((max(stop - distance, start), stop))
+        return inner
+
+
+@dataclass(frozen=True, eq=False)
+class Siblings:
+    """An axis of values in groups: all of one group are one apart. Groups may be scattered."""
+
+    groups: Integers
+    """The group of each code."""
+
+    @property
+    def size(self) -> int:
+        return len(self.groups)
+
+    @cached_property
+    def _order(self) -> Integers:
+        return np.argsort(self.groups, kind="stable")
+
+    @cached_property
+    def _sizes(self) -> Integers:
+        return np.bincount(self.groups)
+
+    @cached_property
+    def _places(self) -> Integers:
+        """Where each code stands in its group."""
+        places = np.empty(self.size, np.int64)
+        places[self._order] = np.arange(self.size) - self._first[self.groups[self._order]]
+        return places
+
+    @cached_property
+    def _first(self) -> Integers:
+        return np.cumsum(self._sizes) - self._sizes
+
+    def reach(self, distance: int) -> list[tuple[int, int]]:
+        steps = range(1, int(self._sizes.max())) if distance >= 1 else range(0)
+        return [(0, 0), *((step, 1) for step in steps)]
+
+    def moved(self, codes: Integers, step: int) -> tuple[Integers, NDArray[np.bool_]]:
+        if not step:
+            return codes, np.ones(len(codes), bool)
+        group = self.groups[codes]
+        size = self._sizes[group]
+        there = self._order[self._first[group] + (self._places[codes] + step) % size]
+        return there, step < size
+
+    def layer(self, start: int, stop: int, distance: int) -> list[tuple[int, int]]:
+        inside = np.zeros(self.size, bool)
+        inside[start:stop] = True
+        held = np.bincount(self.groups, inside)
+        cut = inside & (held[self.groups] < self._sizes[self.groups])
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], cut.view(np.int8), [0]))))
+        return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+
+
+Axis = Line | Siblings
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """The cells within a distance of each cell of a domain."""
+
+    axes: tuple[Axis, ...]
+    distance: float
+
+    @classmethod
+    def of(cls, schema: Schema, distance: float) -> Neighbourhood:
+        return cls(tuple(_axis(attribute) for attribute in schema.attributes), distance)
+
+    @classmethod
+    def in_order(cls, shape: tuple[int, ...]) -> Neighbourhood:
+        """Codes next to each other along every axis, whatever they stand for."""
+        return cls(tuple(Line(size, size) for size in shape), 1.0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.size for axis in self.axes)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Every way from a cell to a neighbour."""
+        whole = math.floor(self.distance)
+        most = self.distance**2 * (1 + 1e-9)  # √2 is no float
+        found: list[tuple[Step, int]] = [((), 0)]
+        for axis in self.axes:
+            reach = axis.reach(whole)
+            found = [
+                ((*steps, step), square + more)
+                for (steps, square), (step, more) in itertools.product(found, reach)
+                if square + more <= most
+            ]
+            if len(found) > MOST_STEPS:
+                raise OptionError(
+                    f"a cell would have more than {MOST_STEPS:,} neighbours: take a smaller d"
+                )
+        return tuple(steps for steps, square in found if square)
+
+    def partners(self, codes: Codes) -> Iterator[tuple[list[Integers], NDArray[np.bool_]]]:
+        """For each step, where it leads from some cells, and which of them it leads anywhere."""
+        for step in self.steps:
+            moved = [
+                axis.moved(np.asarray(along, np.int64), by)
+                for axis, along, by in zip(self.axes, codes, step, strict=True)
+            ]
+            there = np.logical_and.reduce([valid for _, valid in moved])
+            yield [along for along, _ in moved], there
+
+    def edges(self) -> Iterator[tuple[Integers, Integers]]:
+        """All pairs of neighbours in the domain, as flat indices; some come both ways round."""
+        indices = np.arange(math.prod(self.shape)).reshape(self.shape)
+        for step in self.steps:
+            if not _forward(self.axes, step):
+                continue
+            sources, targets = [], []
+            for axis, by in zip(self.axes, step, strict=True):
+                codes = np.arange(axis.size)
+                there, valid = axis.moved(codes, by)
+                sources.append(codes[valid])
+                targets.append(there[valid])
+            yield indices[np.ix_(*sources)].reshape(-1), indices[np.ix_(*targets)].reshape(-1)
+
+    def layers(self, starts: Sequence[int], stops: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+        """Slices of a box that hold all its cells with a neighbour outside."""
+        whole = max(math.floor(self.distance), 1)
+        box = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
+        for i, (axis, part) in enumerate(zip(self.axes, box, strict=True)):
+            for first, last in axis.layer(part.start, part.stop, whole):
+                yield (*box[:i], slice(first, last), *box[i + 1 :])
+
+
+def _forward(axes: tuple[Axis, ...], step: Step) -> bool:
+    """One of a step along ordinal axes and its reverse: pairs need not come twice."""
+    ordinal = [by for axis, by in zip(axes, step, strict=True) if isinstance(axis, Line) and by]
+    return not ordinal or ordinal[0] > 0
+
+
+def _axis(attribute: Attribute) -> Axis:
+    if attribute.kind == "ordinal" or attribute.hierarchy is None:
+        return Line(attribute.size, attribute.declared)
+    parents = np.zeros(attribute.size, np.int64)  # the root's, for the code of others too
+    above: list[int] = []
+    for number, node in enumerate(attribute.hierarchy.nodes):
+        del above[node.depth :]
+        if node.is_leaf:
+            parents[node.start] = above[-1] if above else 0
+        above.append(number)
+    return Siblings(np.unique(parents, return_inverse=True)[1].astype(np.int64))
+
+
+def components(size: int, edges: Iterator[tuple[Integers, Integers]]) -> Integers:
+    """The connected part of each of `size` places, numbered in the order of their first places.
+
+    Every place points to one before it or to itself. Along an edge between two parts the later root
+    is hung below the earlier, for all edges at once, and pointers are shortened; what is still
+    apart goes round again.
+    """
+    root = np.arange(size)
+    for one, other in edges:
+        while True:
+            one, other = root[one], root[other]
+            apart = one != other
+            if not apart.any():
+                break
+            one, other = one[apart], other[apart]
+            root[np.maximum(one, other)] = np.minimum(one, other)
+            root = _shortened(root)
+    return np.asarray(np.unique(root, return_inverse=True)[1].reshape(-1), np.int64)
+
+
+def _shortened(root: Integers) -> Integers:
+    """Every pointer led to the end of its chain."""
+    while True:
+        further = root[root]
+        if np.array_equal(further, root):
+            return root
+        root = further

@@ -1,0 +1,219 @@
+"""Answers from a summary of dyadic ranges or Haar coefficients: weighted sums over few places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import QueryError
+from hushtable.query.batch import range_boxes
+from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.cells import Estimates, Groups
+from hushtable.query.coefficients import cut_by
+from hushtable.query.kept import Errors
+from hushtable.query.law import NoiseLaw
+from hushtable.query.summary import check_cells
+from hushtable.summaries.ranges import weights_of
+from hushtable.summaries.structure import Structure, located, offsets
+from hushtable.transforms import Haar, Product
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Places that one question may ask for.
+_MOST_ASKED = 2**25
+
+
+class _Asked(NamedTuple):
+    """Places that answers are made of: whose they are, where they stand, how much they count."""
+
+    owner: Integers
+    places: Integers
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSummary:
+    """The places of a structure that were kept, in order, and their noisy values."""
+
+    structure: Structure
+    read_places: Callable[[], NDArray[Any]]
+    read_values: Callable[[], NDArray[Any]]
+    errors: Errors
+
+    @property
+    def note(self) -> str:
+        """Where its values and errors come from."""
+        what = "nodes" if self.structure.on == "dyadic" else "Haar coefficients"
+        return f"{self.errors.note} ({what}, not cells)"
+
+    @cached_property
+    def places(self) -> NDArray[Any]:
+        """The places that were kept, read and verified when first needed."""
+        return self.read_places()
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """Their noisy values."""
+        return self.read_values()
+
+    def law(self, region: Region) -> NoiseLaw:
+        """The law of the error in the count of a region."""
+        return self.count(region)[1]
+
+    def count(self, region: Region) -> tuple[float, NoiseLaw]:
+        """The estimated count of a region, and the law of its error."""
+        found = self.group(region, ())
+        return found.values[0].item(), found.laws[found.law_of_row[0]]
+
+    def group(self, region: Region, groups: Groups) -> Estimates:
+        """The estimated counts of a region cut by groups of codes along some axes."""
+        size = math.prod(len(ranges) for _, ranges in groups)
+        asked = self._asked(region, groups)
+        there, found = self._found(asked.places)
+        weights, values = asked.weights[there], self.values[found[there]]
+        owner, squares = asked.owner[there], np.square(weights)
+
+        variances = self.errors.variance(
+            _sums(asked.owner, np.square(asked.weights), size),
+            _sums(owner, squares * self.errors.passed(values), size),
+            _sums(owner, squares * self.errors.spread(values), size),
+        )
+        touched = _sums(asked.owner, np.abs(asked.weights), size)
+        missing = _sums(asked.owner[~there], np.abs(asked.weights[~there]), size)
+        laws, which = self.errors.laws(variances, self.errors.bias(touched, missing))
+        return Estimates(_sums(owner, weights * self.errors.weights(values), size), laws, which)
+
+    def _found(self, places: Integers) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+        """Which places were kept, and where they stand among those."""
+        if not len(self.places):
+            return np.zeros(len(places), bool), np.zeros(len(places), np.intp)
+        found = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        return self.places[found] == places, found
+
+    def _asked(self, region: Region, groups: Groups) -> _Asked:
+        """The places of all groups of a region, each once for its group."""
+        boxes = [box for box in region if box.cells]
+        parts = [self._asked_by_box(box, groups) for box in boxes]
+        if sum(len(part.owner) for part in parts) > _MOST_ASKED:
+            raise QueryError("the question touches too many places: ask for less at once")
+        if not parts:
+            return _Asked(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        owner, places, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if len(parts) == 1:
+            return _Asked(owner, places, weights)
+        order = np.lexsort((places, owner))
+        owner, places, weights = owner[order], places[order], weights[order]
+        new = np.concatenate(([True], (np.diff(owner) != 0) | (np.diff(places) != 0)))
+        starts = np.flatnonzero(new)
+        return _Asked(owner[starts], places[starts], np.add.reduceat(weights, starts))
+
+    def _asked_by_box(self, box: Box, groups: Groups) -> _Asked:
+        """A product of what each axis is made of, group by group."""
+        asked = _Asked(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
+        steps = dict(zip((axis for axis, _ in groups), _strides(groups), strict=True))
+        for axis, room in enumerate(self.structure.axes):
+            along = self._along(axis, cut_by(box, axis, groups))
+            if len(asked.owner) * len(along.owner) > _MOST_ASKED:
+                raise QueryError("the question touches too many places: ask for less at once")
+            asked = _Asked(
+                np.add.outer(asked.owner, along.owner * steps.get(axis, 0)).reshape(-1),
+                np.add.outer(asked.places * room, along.places).reshape(-1),
+                np.multiply.outer(asked.weights, along.weights).reshape(-1),
+            )
+        return asked
+
+    def _along(self, axis: int, parts: Sequence[CodeSet]) -> _Asked:
+        """What each of some sets of codes along an axis is made of."""
+        size, on = self.structure.shape[axis], self.structure.on
+        owner: list[int] = []
+        places: list[int] = []
+        weights: list[float] = []
+        for number, part in enumerate(parts):
+            together: dict[int, float] = {}
+            for start, stop in part.intervals:
+                for place, weight in _weights_of(on, start, stop, size).items():
+                    together[place] = together.get(place, 0.0) + weight
+            owner += [number] * len(together)
+            places += together.keys()
+            weights += together.values()
+        return _Asked(np.array(owner, np.int64), np.array(places, np.int64), np.array(weights))
+
+    def cells(self) -> Floats:
+        """The estimate of every cell by itself."""
+        shape = self.structure.shape
+        check_cells(math.prod(shape))
+        kept = self.errors.weights(self.values).astype(np.float64)
+        if self.structure.on == "haar":
+            dense = np.zeros(math.prod(shape))
+            dense[self.places] = kept
+            return Product(tuple(Haar(size) for size in shape)).inverse(dense.reshape(shape))
+        cells, single = self._single()
+        dense = np.zeros(math.prod(shape))
+        dense[cells[single]] = kept[single]
+        return dense.reshape(shape)
+
+    def _single(self) -> tuple[Integers, NDArray[np.bool_]]:
+        """The cells of the dyadic places that hold one cell only, and which those are."""
+        rest, single = self.places.astype(np.int64), np.ones(len(self.places), bool)
+        cells, stride = np.zeros(len(self.places), np.int64), 1
+        pairs = zip(self.structure.shape, self.structure.axes, strict=True)
+        for size, room in reversed(list(pairs)):
+            rest, along = np.divmod(rest, room)
+            level, node = located(along, size)
+            single &= level == 0
+            cells += node * stride
+            stride *= size
+        return cells, single
+
+    def fresh_cells(self) -> Floats:
+        """The estimate of every cell by itself."""
+        return self.cells()
+
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> Floats:
+        """The estimated variance of each of many cells by itself."""
+        number = len(codes[0])
+        if self.structure.on == "haar":
+            gains = np.ones(number)
+            for along, size in zip(codes, self.structure.shape, strict=True):
+                gains = gains * Haar(size).gains(along, np.asarray(along) + 1)[:, 0]
+            return self.errors.variance(gains, gains, np.zeros(number))
+        places = np.zeros(number, np.int64)
+        for along, size, room in zip(codes, self.structure.shape, self.structure.axes, strict=True):
+            places = places * room + offsets(size)[0] + along
+        there, found = self._found(places)
+        passed, spread = np.zeros(number), np.zeros(number)
+        chosen = self.values[found[there]]
+        passed[there], spread[there] = self.errors.passed(chosen), self.errors.spread(chosen)
+        return self.errors.variance(np.ones(number), passed, spread)
+
+    def range_variances(self, starts: Integers, stops: Integers) -> Floats:
+        """The estimated variance of each of many boxes."""
+        return self.ranges(starts, stops)[1]
+
+    def ranges(self, starts: Integers, stops: Integers) -> tuple[Floats, Floats]:
+        """The counts of many boxes, and their variances."""
+        found = [self.count((box,)) for box in range_boxes(starts, stops)]
+        values = np.array([value for value, _ in found])
+        return values, np.array([law.variance for _, law in found])
+
+
+def _sums(owner: Integers, numbers: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(owner, numbers, minlength=size), np.float64)
+
+
+def _strides(groups: Groups) -> list[int]:
+    """How far apart in the result the groups of each grouped axis are; the last is fastest."""
+    sizes = [len(ranges) for _, ranges in groups]
+    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+@lru_cache(maxsize=4096)
+def _weights_of(on: str, start: int, stop: int, size: int) -> dict[int, float]:
+    return weights_of(on, start, stop, size)
