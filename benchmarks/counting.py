@@ -70,7 +70,7 @@ def run(rows: int = ROWS) -> float:
 
         def bare() -> object:
             with duckdb.connect() as connection:
-                return connection.execute(bare_query).to_arrow_table()
+                return connection.sql(bare_query).to_arrow_table()
 
         pairs = [
             (_seconds(bare), _seconds(lambda: count_table(str(path), described)))

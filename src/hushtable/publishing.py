@@ -191,7 +191,7 @@ def _recipe(
     best = found.recommended
     told = {"workload": found.workload.name, "recommended": best.to_dict()}
     told["others"] = {f.mechanism: f.rmse for f in found.forecasts if f is not best}
-    return best.mechanism, best.parameters, told
+    return best.mechanism, dict(best.parameters), told
 
 
 def _check_free(target: Path) -> None:

@@ -19,7 +19,11 @@ from hushtable.schema import Schema
 # Mechanisms whose bound is attained, and those whose manifest may follow from noisy answers.
 TIGHT = {"basic", "geometric", "filter", "priority", "filter-priority", "sketch"}
 # (with settings under which nothing is chosen by noise).
-ADAPTIVE: dict[str, dict[str, str]] = {"privbayes": {"degree": "0"}}
+ADAPTIVE: dict[str, dict[str, str]] = {
+    "privbayes": {"degree": "0"},
+    "ispe": {"xi": "1000000000", "reference": "off"},
+    "kdtree": {"threshold": "1000000000", "reference": "off"},
+}
 
 SCHEMA = """
 name = "people"

@@ -154,3 +154,20 @@ class TestTheCurator:
                 "add-remove",
                 needs="columns",
             )
+
+
+def test_what_is_made_before_sampling_must_fit_too() -> None:
+    """Nodes are dropped for want of an ancestor before anything is sampled."""
+    from fractions import Fraction
+
+    from hushtable.errors import OptionError
+    from hushtable.mechanisms import find_mechanism
+    from hushtable.schema import Schema
+
+    long = {"kind": "ordinal", "range": [1, 10**6]}
+    attributes = [{"name": "a", **long}, {"name": "b", **long}]
+    schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": attributes})
+    asked = {"on": "dyadic", "theta": "1", "size": "1000"}
+    for name in ("filter-threshold", "filter-priority"):
+        with pytest.raises(OptionError, match="more than memory"):
+            find_mechanism(name).check(schema, epsilon=Fraction(1), settings=asked)

@@ -102,3 +102,41 @@ def test_nobody_loses_more_than_epsilon(settings: dict[str, str], neighbours: st
     assert report.holds, report.problem
     if neighbours == "add-remove":
         assert report.tight
+
+
+def huge() -> Schema:
+    long = {"kind": "ordinal", "range": [1, 10**6]}
+    return schema_of({"name": "home", **long}, {"name": "work", **long})
+
+
+def test_a_domain_beyond_the_memory_is_summarised(tmp_path: Path) -> None:
+    found = plan(huge(), epsilon="1")
+    assert not found.forecasts and found.recommended.mechanism == "filter-priority"
+    assert found.to_dict()["recommended"] == "filter-priority"
+    (tmp_path / "trips.csv").write_text("home,work\n" + "5,7\n" * 500)
+    release = hushtable.publish(
+        tmp_path / "trips.csv",
+        huge(),
+        epsilon="1",
+        out=tmp_path / "trips.release",
+        ledger=tmp_path / "trips.ledger",
+    )
+    assert release.mechanism == "filter-priority"
+    assert abs(release.count("home = 5 AND work = 7").value - 500) < 40
+
+
+def test_summaries_are_forecast_for_declared_figures_only() -> None:
+    schema = schema_of(AGE, JOB)
+    assert plan(schema, epsilon="1").summaries == ()
+    found = plan(schema, epsilon="1", people=1000, typical=10.0)
+    assert {one.mechanism for one in found.summaries} == {"filter", "filter-priority"}
+    for one in found.summaries:
+        find_mechanism(one.mechanism).check(schema, epsilon=Fraction(1), settings=one.parameters)
+    with pytest.raises(OptionError, match="typical"):
+        plan(schema, epsilon="1", people=10, typical=11.0)
+
+
+def test_a_domain_too_large_for_everything_is_refused() -> None:
+    long = {"kind": "ordinal", "range": [1, 10**9]}
+    with pytest.raises(OptionError, match="coarser bins"):
+        plan(schema_of(*({"name": f"a{i}", **long} for i in range(4))), epsilon="1")

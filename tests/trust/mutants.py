@@ -1339,8 +1339,8 @@ ERROR_BARS = [
     Mutant(
         "thresholds without the factor of a coefficient",
         "query/shrunken.py",
-        "self.thresholds[chosen] / UNIT * self.bands.factors_at(positions)",
-        "self.thresholds[chosen] / UNIT",
+        "theta = theta * factors.reshape(",
+        "factors.reshape(",
         _SHRUNKEN_BOXES,
     ),
     Mutant(

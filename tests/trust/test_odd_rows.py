@@ -214,6 +214,26 @@ def test_a_value_of_another_type_far_down_a_file(
         assert changed(plain, counted(path, schema)).total() <= 1, value
 
 
+def test_a_file_longer_than_the_buffers_of_its_reader(
+    schema: Schema, tmp_path: Path, size: Size, tally: Tally
+) -> None:
+    """The engine reads 32 MB at a time: wherever that ends, every line counts as in a short file.
+
+    Lines of many lengths, odd ones among them; each run starts a byte further on.
+    """
+    odd = [b"", b"1", b'"', b'1,15,"clerk', b"1,15,clerk,9", b'"2","5","boss"', b'1,15,"a""b"']
+    lines = [*PEOPLE, *odd, "1,15,é".encode()]
+    path = tmp_path / "t.csv"
+    path.write_bytes(HEADER + b"\n" + b"\n".join(lines) + b"\n")
+    once = counted(path, schema)
+    body = b"\n".join(lines) + b"\n"
+    copies = size(200, 34_000_000 // len(body))
+    for shift in range(size(1, 12)):
+        path.write_bytes(HEADER + b" " * shift + b"\n" + body * copies)
+        assert counted(path, schema) == Counter({cell: n * copies for cell, n in once.items()})
+    tally("odd rows", len(odd) * copies)
+
+
 @pytest.mark.parametrize("row", [b'"1,15,clerk', b"\xff,\0," + b"9" * 400])
 def test_the_exit_code_is_the_same(
     row: bytes, schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

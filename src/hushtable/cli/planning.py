@@ -16,6 +16,7 @@ from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.planner import Forecast, Plan
+    from hushtable.planner.sparse import SummaryForecast
 
 
 @click.command()
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--workload", "-w", default="ranges", show_default=True, help="What will be asked.")
 @click.option("--error", type=float, help="Also say which ε makes a typical count this exact.")
 @click.option("--people", type=int, help="About how many rows there are: for relative errors.")
+@click.option("--typical", type=float, default=1.0, show_default=True, help="Rows per used cell.")
 @click.option("--budgets", is_flag=True, help="Let the levels of trees have shares of ε.")
 @click.option("--plot", type=FilePath, help="Draw error against size of question: .png or .svg.")
 @json_option
@@ -33,6 +35,7 @@ def plan(
     workload: str,
     error: float | None,
     people: int | None,
+    typical: float,
     budgets: bool,
     plot: Path | None,
     as_json: bool,
@@ -51,10 +54,15 @@ def plan(
         raise OptionError("--error must be a number above zero")
     _check_plot(plot)
     found = make_plan(
-        Schema.load(schema), epsilon=epsilon, workload=workload, people=people, budgets=budgets
+        Schema.load(schema),
+        epsilon=epsilon,
+        workload=workload,
+        people=people,
+        typical=typical,
+        budgets=budgets,
     )
     needed = {f.mechanism: f.epsilon_for(error) for f in found.forecasts} if error else {}
-    if plot is not None:
+    if plot is not None and found.forecasts:
         from hushtable.evaluation.plan_picture import draw_plan
 
         draw_plan(found, plot)
@@ -90,6 +98,14 @@ def _print_plan(
     from hushtable.privacy.loss import format_epsilon
 
     epsilon = format_epsilon(found.epsilon)
+    if found.summaries:
+        _print_summaries(found)
+    if not found.forecasts:
+        best = found.recommended
+        print(f"All {found.schema.cells:,} cells do not fit this machine's memory: recommended is")
+        print(f"{best.mechanism}{_settings(best)}, whose size follows the occupied cells.")
+        _print_command(found, schema)
+        return
     title = (
         f"{found.schema.name}: {found.workload.name} at ε = {epsilon}, {found.schema.neighbours}"
     )
@@ -129,10 +145,11 @@ def _print_words(
     found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
 ) -> None:
     """The same in words that a data owner needs."""
-    from hushtable.planner.plan import DATA_DEPENDENT
+    from hushtable.planner.plan import DATA_DEPENDENT, Forecast
     from hushtable.privacy.loss import format_epsilon
 
-    best, epsilon = found.recommended, format_epsilon(found.epsilon)
+    best = found.recommended
+    assert isinstance(best, Forecast)
     margin = best.margin()
     print(f"Recommended: {best.mechanism}{_settings(best)}.")
     low, high = (f"{round(1000 + sign * margin):,}" for sign in (-1, 1))
@@ -149,16 +166,41 @@ def _print_words(
         f"Not listed, for their error depends on the data: {', '.join(DATA_DEPENDENT)}."
         " Publishing more than one to compare them costs ε each time."
     )
-    asked = (
-        "" if found.workload.name == "ranges" else f" --workload {shlex.quote(found.workload.name)}"
-    )
+    _print_command(found, schema)
+
+
+def _print_command(found: Plan, schema: Path) -> None:
+    from hushtable.privacy.loss import format_epsilon
+
+    named = found.workload.name
+    asked = "" if named == "ranges" else f" --workload {shlex.quote(named)}"
     print(
         f"To publish it: hush publish DATA --schema {shlex.quote(str(schema))}"
-        f" --epsilon {epsilon}{asked} -o {found.schema.name}.release"
+        f" --epsilon {format_epsilon(found.epsilon)}{asked} -o {found.schema.name}.release"
     )
 
 
-def _settings(forecast: Forecast) -> str:
+def _print_summaries(found: Plan) -> None:
+    """What summaries of a sparse table would be like, if the declared figures are right."""
+    from hushtable.planner.sparse import DEFAULT_PEOPLE
+
+    rows = [
+        [
+            one.mechanism,
+            one.parameters["on"],
+            f"{one.expected.size:,.0f}",
+            f"{one.expected.noise_share:.0%}",
+            *map(_short, (one.expected.point, one.expected.range, one.expected.subset)),
+        ]
+        for one in found.summaries
+    ]
+    people = found.people or DEFAULT_PEOPLE
+    title = f"summaries of a sparse table, if it holds {people:,} people spread evenly"
+    columns = ["mechanism", "on", "kept", "of them noise", "one cell", "1 % range", "1 % of cells"]
+    print_table(title, columns, rows, left=2)
+
+
+def _settings(forecast: Forecast | SummaryForecast) -> str:
     if not forecast.parameters:
         return ""
     return " with " + ", ".join(f"{k}={v or 'none'}" for k, v in forecast.parameters.items())

@@ -27,6 +27,7 @@ from hushtable.curator.sparse import (
     own_sketch,
     own_structure,
     sketched,
+    sparse_counts,
     summarise,
 )
 from hushtable.errors import BudgetError, OptionError
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 
 
 class Tally:
-    """How far all the draws so far may be, together, from the ideal law."""
+    """How far all the draws so far may be, together, from the ideal law.
+
+    Nobody is told: how many draws a summary of a sparse table takes depends on the table.
+    """
 
     def __init__(self) -> None:
         self.eta = Fraction(0)
@@ -110,11 +114,6 @@ class Curator:
         """Whether nobody can know its noise: false for an experiment's injected randomness."""
         return self._noise.private
 
-    @property
-    def eta(self) -> Fraction:
-        """The total-variation distance of all draws so far from the ideal law, at the most."""
-        return self._tally.eta
-
     def noisy_counts(self, partition: Partition, *, epsilon: EpsilonLike) -> Measurement:
         """The count of every part, empty ones included.
 
@@ -160,8 +159,8 @@ class Curator:
             raise OptionError("only nodes of dyadic ranges have ancestors")
         amount, scale = self._price(epsilon, entering=structure.entering, moving=structure.moving)
         check_scale(scale * ROOM)
+        data = sparse_counts(self.__held.data)
         self._account.charge(amount)
-        data = self.__held.data
         kept, eta = summarise(data, structure, rule, scale, self._noise, rooted=rooted)
         self._tally.add(eta)
         return NoisySummary(kept, scale, amount, {"on": structure.on, **rule.to_dict()})
@@ -171,14 +170,15 @@ class Curator:
         sketch = own_sketch(sketch)
         self._check_shape(sketch.shape)
         amount, scale = self._price(epsilon, entering=sketch.entering, moving=sketch.moving)
+        data = sparse_counts(self.__held.data)
         self._account.charge(amount)
-        values = sketched(self.__held.data, sketch)
+        values = sketched(data, sketch)
         self._tally.add(self._noise.add_laplace(values, scale))
         return Measurement(values, scale, amount, sketch.to_dict())
 
     def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
-        if type(score) not in scores.TRUSTED:
+        if not _is_one_of(score, scores.TRUSTED):
             raise OptionError("the curator only knows the scores of hushtable.curator.scores")
         if isinstance(score, FamilyScores):
             self._check_shape(score.shape)
@@ -216,7 +216,7 @@ class Curator:
         return amount, self._exposure.scale(amount, entering=entering, moving=moving)
 
     def _check_partition(self, partition: Partition) -> None:
-        if type(partition) not in partitions.TRUSTED:
+        if not _is_one_of(partition, partitions.TRUSTED):
             raise OptionError("a partition is a Regions, a Grid or a Whole of hushtable.curator")
         self._check_shape(partition.shape)
 
@@ -225,9 +225,14 @@ class Curator:
             raise OptionError(f"made for a domain of shape {shape}; this one is {self.shape}")
 
 
+def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
+    """Whether a value is of one of these very types: a type may call itself equal to another."""
+    return any(type(value) is known for known in types)
+
+
 def _own_copy(transform: Product) -> Product:
     """A transform made from scratch by its description: nothing put in front of it comes along."""
     axes = tuple(transform.axes) if type(transform) is Product else ()
-    if not axes or any(type(axis) not in TRUSTED_TRANSFORMS for axis in axes):
+    if not axes or not all(_is_one_of(axis, TRUSTED_TRANSFORMS) for axis in axes):
         raise OptionError("the curator only knows the transforms of hushtable.transforms")
     return product_from_dict([type(axis).to_dict(axis) for axis in axes])

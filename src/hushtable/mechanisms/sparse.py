@@ -83,8 +83,10 @@ class Sparse:
         )
         check_scale(scale * 2**5)
         rule, _ = self._rule(structure, scale, settings, float(whole_number(settings, "total", 0)))
-        _consistent(structure, settings, filtering=self.filtering)
-        _check_size(self.name, expected_empty(structure.places, rule, scale))
+        rooted = _consistent(structure, settings, filtering=self.filtering)
+        # Nodes without an ancestor are dropped before sampling: all that pass the filter are made.
+        made = Filter(rule.theta) if rooted else rule
+        _check_size(self.name, expected_empty(structure.places, made, scale))
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings

@@ -19,6 +19,7 @@ from hushtable.planner.forecast import Forecaster, Setting, Sized, law_of
 from hushtable.planner.reading import read_workload
 from hushtable.planner.resources import Resources, available_memory, resources
 from hushtable.planner.search import best_product, families_along, loss
+from hushtable.planner.sparse import SummaryForecast, summaries
 from hushtable.planner.workload import Workload
 from hushtable.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
 from hushtable.query.box import Region
@@ -27,7 +28,7 @@ from hushtable.transforms import AxisTransform, Identity, Product, Tree
 
 CONFIDENCE = 0.95
 
-DATA_DEPENDENT = ("privelet*",)
+DATA_DEPENDENT = ("privelet*", "sparse summaries", "sketch", "privbayes")
 """Mechanisms whose error depends on the data, so that it cannot be known before."""
 
 _MOST_PEOPLE = 10**15
@@ -101,12 +102,20 @@ class Plan:
     workload: Workload
     people: int | None
     forecasts: tuple[Forecast, ...]
+    """Of the mechanisms that lay out all cells; none where this machine cannot."""
+    summaries: tuple[SummaryForecast, ...] = ()
+    """Of summaries of sparse tables, for declared figures."""
 
     @property
-    def recommended(self) -> Forecast:
-        """The most accurate mechanism that this machine has the memory for."""
+    def recommended(self) -> Forecast | SummaryForecast:
+        """The most accurate mechanism that this machine has the memory for.
+
+        A summary of a sparse table only where no other fits.
+        """
         fitting = [forecast for forecast in self.forecasts if forecast.resources.fits]
-        return (fitting or self.forecasts)[0]
+        if fitting or self.forecasts:
+            return (fitting or list(self.forecasts))[0]
+        return next(one for one in self.summaries if one.mechanism == "filter-priority")
 
     def to_dict(self) -> dict[str, Any]:
         """Write as plain values; the most accurate mechanism first."""
@@ -125,12 +134,15 @@ class Plan:
             "confidence": CONFIDENCE,
             "people": self.people,
             "mechanisms": listed,
+            "summaries": [one.to_dict() for one in self.summaries],
             "recommended": self.recommended.mechanism,
             "depends_on_the_data": list(DATA_DEPENDENT),
         }
 
     def __str__(self) -> str:
         best = self.recommended
+        if isinstance(best, SummaryForecast):
+            return f"{best.mechanism}: about {best.expected.size:,.0f} cells would be kept"
         return (
             f"{best.mechanism}: a typical count of {self.workload.name} would be"
             f" ± {best.margin():.3g} at 95 %"
@@ -143,11 +155,13 @@ def plan(
     epsilon: EpsilonLike,
     workload: str | Workload = "ranges",
     people: int | None = None,
+    typical: float = 1.0,
     budgets: bool = False,
 ) -> Plan:
     """Forecast the error of every mechanism whose noise does not depend on the data.
 
-    `people` is a public guess of how many rows there are, for relative figures. With `budgets`,
+    `people` is a public guess of how many rows there are, for relative figures, and `typical` of
+    how many an occupied cell holds: sparse summaries are forecast for these. With `budgets`,
     levels of trees may have different shares of ε, which takes longer to search.
     """
     asked = workload if isinstance(workload, Workload) else read_workload(workload, schema)
@@ -156,32 +170,38 @@ def plan(
     if people is not None and not (type(people) is int and 0 < people <= _MOST_PEOPLE):
         raise OptionError("people must be a whole number above zero")
     setting = Setting(schema.exposure, parse_epsilon(epsilon))
-    _check_memory(schema)
+    dense = _can_be_laid_out(schema)
+    forecasts = _forecasts(schema, asked, setting, people, budgets) if dense else []
+    kept: tuple[SummaryForecast, ...] = ()
+    if people is not None or not dense:
+        kept = summaries(schema, setting.epsilon, people, typical)
+    if not forecasts and not kept:
+        raise OptionError(
+            f"{schema.cells:,} cells are too many for this machine's memory and for sparse"
+            " summaries: use coarser bins or fewer attributes, or privbayes"
+        )
+    return Plan(schema, setting.epsilon, asked, people, tuple(forecasts), kept)
+
+
+def _forecasts(
+    schema: Schema, asked: Workload, setting: Setting, people: int | None, budgets: bool
+) -> list[Forecast]:
+    """Of every mechanism that lays out all cells, the best first."""
     forecaster = Forecaster(asked)
-    found = {
-        name: (product, parameters)
-        for name, product, parameters in _candidates(schema, forecaster, setting, budgets)
-    }
     forecasts = [
         _forecast(name, product, parameters, schema, forecaster, setting, people)
-        for name, (product, parameters) in found.items()
+        for name, product, parameters in _candidates(schema, forecaster, setting, budgets)
         if loss(forecaster, setting, product) < math.inf
     ]
     if not forecasts:
         raise OptionError("epsilon is so small that noise would not fit 64-bit integers")
     # Of equal ones the simplest, which is tried first, comes first.
-    ordered = sorted(forecasts, key=lambda forecast: float(f"{forecast.rmse:.9g}"))
-    return Plan(schema, setting.epsilon, asked, people, tuple(ordered))
+    return sorted(forecasts, key=lambda forecast: float(f"{forecast.rmse:.9g}"))
 
 
-def _check_memory(schema: Schema) -> None:
-    """Refuse a domain that no dense mechanism can lay out."""
-    needed, available = 8 * schema.cells, available_memory()
-    if needed > available * 3 // 4:
-        raise OptionError(
-            f"laying out all {schema.cells:,} cells needs {needed / 2**30:,.1f} GiB of memory;"
-            f" {available / 2**30:,.1f} GiB are free: use coarser bins or fewer attributes"
-        )
+def _can_be_laid_out(schema: Schema) -> bool:
+    """Whether this machine has the memory for all cells of the domain."""
+    return 8 * schema.cells <= available_memory() * 3 // 4
 
 
 def _candidates(

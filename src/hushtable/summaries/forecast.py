@@ -134,9 +134,8 @@ def forecast(
     levels = list(_levels(structure, occupied, count, cells))
     tau = sampling_threshold(levels, rule, scale)
     theta, two_sided = rule.theta, not isinstance(rule, Filter) or rule.two_sided
-    empty = sum(
-        (lv.places - lv.occupied) * _kept(0.0, scale, theta, tau, two_sided) for lv in levels
-    )
+    empty = sum(lv.places - lv.occupied for lv in levels)
+    empty *= _kept(0.0, scale, theta, tau, two_sided)
     full = sum(lv.occupied * _kept(lv.count, scale, theta, tau, two_sided) for lv in levels)
     leaves = levels[0]
     share = min(cells / math.prod(structure.shape), 1.0)
@@ -158,12 +157,11 @@ def sampling_threshold(levels: list[Level], rule: Rule, scale: Fraction) -> floa
     if isinstance(rule, Threshold):
         return float(rule.tau)
 
+    empty = sum(lv.places - lv.occupied for lv in levels)
+
     def kept(tau: float) -> float:
-        return sum(
-            (lv.places - lv.occupied) * _kept(0.0, scale, rule.theta, tau, True)
-            + lv.occupied * _kept(lv.count, scale, rule.theta, tau, True)
-            for lv in levels
-        )
+        full = sum(lv.occupied * _kept(lv.count, scale, rule.theta, tau, True) for lv in levels)
+        return full + empty * _kept(0.0, scale, rule.theta, tau, True)
 
     if kept(0.0) <= rule.size:
         return 0.0
