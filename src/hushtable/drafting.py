@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from hushtable.counting.columns import ColumnError
 from hushtable.counting.source import column_names, open_table, silent_engine
 from hushtable.errors import DataError
 from hushtable.schema import (
@@ -45,9 +46,26 @@ _HEADER = """\
 
 def draft_schema(data: Any, *, name: str) -> Draft:
     """Describe every column that looks like an attribute."""
+    present = column_names(data)
+    columns = [column for column in present if column.strip()]
+    left_out = [(column, "it has no name") for column in present if not column.strip()]
+    while True:
+        try:
+            attributes = _draft_attributes(data, columns, left_out)
+            break
+        except ColumnError as refused:  # before anything is read
+            columns.remove(refused.column)
+            left_out.append((refused.column, "not plain values"))
+    if not attributes:
+        raise DataError("no column of the table looks like an attribute; write the schema by hand")
+    schema = Schema(name, Fraction(1), tuple(attributes), reviewed=False)
+    return Draft(schema, tuple(left_out))
+
+
+def _draft_attributes(
+    data: Any, columns: list[str], left_out: list[tuple[str, str]]
+) -> list[Attribute]:
     attributes: list[Attribute] = []
-    left_out: list[tuple[str, str]] = []
-    columns = column_names(data)
     with open_table(data, columns) as table, silent_engine("the table could not be read"):
         for i, column in enumerate(columns):
             found = _draft_attribute(table, f"c{i}", column)
@@ -55,10 +73,7 @@ def draft_schema(data: Any, *, name: str) -> Draft:
                 attributes.append(found)
             else:
                 left_out.append((column, found))
-    if not attributes:
-        raise DataError("no column of the table looks like an attribute; write the schema by hand")
-    schema = Schema(name, Fraction(1), tuple(attributes), reviewed=False)
-    return Draft(schema, tuple(left_out))
+    return attributes
 
 
 def write_draft(draft: Draft, path: Path, *, imported: bool = False) -> None:

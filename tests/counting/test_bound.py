@@ -7,10 +7,12 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from slow_encoding import counted, make
 
+from hushtable.errors import DataError
 from hushtable.schema import Schema
 
 Rows = list[tuple[Any, int]]

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -154,6 +155,96 @@ def test_line_breaks_inside_quotes_need_the_owner_s_word(tmp_path: Path) -> None
     path.write_text('note,age,town\n"one\ntwo, ""three""",5,x\nplain,6,x\n', encoding="utf-8")
     assert sum(counted(path).values()) == 1
     assert sum(counted(path, CsvFormat(multiline=True)).values()) == 2
+
+
+def test_with_the_owner_s_word_an_open_quote_reaches_the_next_one(tmp_path: Path) -> None:
+    """What line breaks inside quotes cost: a broken record may take the lines up to a quote along.
+
+    Only if that makes a record of them all; else its first line is dropped, and no other.
+    """
+    path = tmp_path / "multi.csv"
+    broken = b'note,age,town\na,1,x\n"b,2,x\nc,3,x\n"d",4,x\ne,5,x\n'
+    multiline = CsvFormat(multiline=True)
+    path.write_bytes(broken)
+    assert counted(path, multiline) == {5: 1, 11: 1, 14: 1, 17: 1}
+    path.write_bytes(broken.replace(b'"d"', b'd"'))
+    assert counted(path, multiline) == {5: 1, 14: 1, 17: 1}
+    path.write_bytes(broken.replace(b'"d"', b"d"))
+    assert counted(path, multiline) == {5: 1, 11: 1, 14: 1, 17: 1}
+
+
+BROKEN_HEADERS = [
+    b'note,age,"town',
+    b'"note,age,town',
+    b'note,age, "town"',
+    b'note,age,to"wn',
+    b'"no"te,age,town',
+    b'note,age,"town""',
+    b"note,age\r,town",
+    b'age,town,"' + b"n" * MAX_LINE + b'"',
+]
+
+
+@pytest.mark.parametrize("header", BROKEN_HEADERS, ids=lambda header: repr(header[:20]))
+@pytest.mark.parametrize("multiline", [False, True])
+def test_a_first_line_that_is_no_list_of_names_is_refused(
+    tmp_path: Path, header: bytes, multiline: bool
+) -> None:
+    """It would make the reader lose every row, or take rows for names."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(header + b"\n" + b'a,5,x\n"b",6,x\n' * 5)
+    with pytest.raises(DataError, match="the first line of the CSV file is no well-formed"):
+        counted(path, CsvFormat(delimiter=",", multiline=multiline))
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        (b",age,town", b"0,5,x"),  # as pandas writes a table with its index
+        (b'"",age,town', b'"0",5,x'),
+        (b"age,town,", b"5,x,"),
+        (b"age,town,", b"5,x"),
+        (b"age,town", b"5,x,"),
+        (b"age,,town,, ,", b"5,,x"),
+        (b"age,,town", b"5,,x,,,"),
+        (b"age,town,\r", b"5,x\r"),
+        (b'age,"town",""', b'5,"x"'),
+    ],
+)
+def test_columns_without_a_name_do_not_matter(tmp_path: Path, header: bytes, row: bytes) -> None:
+    """A delimiter that ends the first line, or the others, adds no column to a row."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(header + b"\n" + (row + b"\n") * 7)
+    assert counted(path) == {17: 7}
+
+
+def test_what_pandas_writes_with_its_index_is_read(plain, tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS, columns=["age", "town"])
+    frame.to_csv(tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_bytes().startswith(b",age,town")
+    assert counted(tmp_path / "t.csv") == plain
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_packed_files_put_behind_each_other_are_one(plain, tmp_path: Path, ending: str) -> None:
+    """As `cat` does, and tools that pack piece by piece; pieces may end inside a line."""
+    path, pack, text = tmp_path / f"t.csv{ending}", PACKERS[ending], TEXT.encode()
+    path.write_bytes(b"".join(pack(text[i : i + 333]) for i in range(0, len(text), 333)))
+    assert counted(path) == plain
+
+
+@pytest.mark.parametrize("quote", [b"", b'"'], ids=["plain", "quoted"])
+def test_the_engine_reads_lines_of_the_largest_length(tmp_path: Path, quote: bytes) -> None:
+    """Several of them, among short ones: none is lost and none takes another along."""
+    frame = b"5,x," + quote + quote
+    lines = []
+    for missing in (0, 1, 2, 3, -1):  # the last is too long, and dropped
+        note = b"n" * (MAX_LINE - len(frame) - missing)
+        lines += [b"5,x," + quote + note + quote, b"7,x,n"]
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"age,town,note\n" + b"\n".join(lines) + b"\n")
+    assert counted(path) == {17: 4, 23: 5}
+    assert counted(path, CsvFormat(multiline=True)) == {17: 4, 23: 5}
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])

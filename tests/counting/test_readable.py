@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, time, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -107,6 +109,95 @@ def test_the_years_1_to_9999_are_the_calendar(unit: str) -> None:
     table = pa.table({"v": column, "row": list(range(4))})
     codes, rows = code_table(table, schema(clipped)).columns
     assert dict(zip(rows.tolist(), codes.tolist(), strict=True)) == {1: 0, 2: 365}
+
+
+DECIMALS = [
+    *(pa.decimal32(4, 2), pa.decimal64(12, 2), pa.decimal128(4, 2), pa.decimal128(38, 2)),
+    *(pa.decimal256(30, 2), pa.decimal256(60, 2)),
+]
+
+
+@pytest.mark.parametrize("attribute", [AGE, TOWN], ids=["number", "label"])
+@pytest.mark.parametrize("kind", DECIMALS, ids=str)
+def test_decimals_of_more_digits_than_their_type_has_are_odd_values(
+    kind: Any, attribute: Any
+) -> None:
+    """Arrow stores what it is given; the engine fails on the least of 128 bits."""
+    width = kind.bit_width // 8
+    top = 2 ** (kind.bit_width - 1)
+    beyond = [value for value in (top - 1, -top, 10**kind.precision) if -top <= value < top]
+    units = [300, *beyond, 10**kind.precision - 1]
+    content = b"".join(value.to_bytes(width, "little", signed=True) for value in units)
+    column = pa.Array.from_buffers(kind, len(units), [None, pa.py_buffer(content)])
+    clipped = ordinal("v", IntegerRange(0, 9), outside="clip") if attribute is AGE else attribute
+    table = pa.table({"v": column, "row": list(range(len(units)))})
+    codes, rows = code_table(table, schema(clipped)).columns
+    got = dict(zip(rows.tolist(), codes.tolist(), strict=True))
+    if attribute is AGE:  # those beyond are none, and dropped; the last is the largest there is
+        assert got == {0: 3, len(units) - 1: 9}
+    else:
+        assert got == dict.fromkeys(range(len(units)), 2)
+
+
+def test_decimals_that_no_number_of_digits_can_write_are_refused() -> None:
+    for kind in (pa.decimal128(5, -2), pa.decimal128(5, 7)):
+        with pytest.raises(DataError, match="column 'v' is of type decimal128"):
+            count_table(pa.table({"v": pa.nulls(1, kind), "row": [0]}), schema(AGE))
+
+
+def test_columns_in_pieces_are_columns() -> None:
+    """Of several chunks, none, or runs; each column broken at places of its own."""
+    texts = pa.chunked_array([broken_text([b"a", b"\xff"]), broken_text([]), broken_text([b"b"])])
+    categories = pa.chunked_array([pa.array([word]).dictionary_encode() for word in "aab"])
+    runs = pa.RunEndEncodedArray.from_arrays(
+        pa.array([2, 3], pa.int32()), broken_text([b"a", b"b"])
+    )
+    expected = {0: [0, 2, 1], 1: [0, 0, 1], 2: [0, 0, 1]}
+    for number, column in enumerate((texts, categories, runs)):
+        table = pa.table({"v": column, "row": pa.chunked_array([[0], [1, 2]])})
+        for source in (table, table.to_reader(max_chunksize=2)):
+            codes, rows = code_table(source, schema(TOWN)).columns
+            got = dict(zip(rows.tolist(), codes.tolist(), strict=True))
+            assert [got[row] for row in range(3)] == expected[number]
+    none = pa.table(
+        {"v": pa.chunked_array([], pa.string()), "row": pa.chunked_array([], pa.int8())}
+    )
+    assert not len(count_table(none, schema(TOWN)).codes)
+
+
+def frames() -> dict[str, Any]:
+    """Types of pandas and Polars that Arrow has no plain values for, with two rows each."""
+    return {
+        "pandas period": pd.DataFrame({"v": pd.period_range("2020-01", periods=2, freq="M")}),
+        "pandas interval": pd.DataFrame({"v": pd.interval_range(0, 2)}),
+        "pandas timedelta": pd.DataFrame({"v": pd.to_timedelta([1, 2], unit="s")}),
+        "polars duration": pl.DataFrame({"v": [timedelta(1), timedelta(2)]}),
+        "polars time": pl.DataFrame({"v": [time(1), time(2)]}),
+        "polars list": pl.DataFrame({"v": [[1], [2]]}),
+        "polars object": pl.DataFrame({"v": pl.Series([object(), object()], dtype=pl.Object)}),
+    }
+
+
+@pytest.mark.parametrize("name", frames())
+def test_types_of_data_frames_that_are_no_plain_values_are_refused(name: str) -> None:
+    frame = frames()[name]
+    if isinstance(frame, pl.DataFrame):
+        frame = frame.with_columns(row=pl.lit(1))
+    else:
+        frame["row"] = 1
+    with pytest.raises(DataError, match=r"column 'v' is of type .*; the schema needs plain values"):
+        count_table(frame, schema(AGE))
+
+
+def test_decimals_and_zones_of_data_frames_are_read() -> None:
+    numbers = pl.DataFrame({"v": ["3", "9.5"], "row": [0, 1]}).cast({"v": pl.Decimal(9, 2)})
+    codes, _ = code_table(numbers, schema(AGE)).columns
+    assert sorted(codes.tolist()) == [3, 9]
+    times = pd.to_datetime(["2020-01-01 05:00", "2020-01-02 12:00"]).tz_localize("Asia/Tokyo")
+    frame = pd.DataFrame({"v": times, "row": [0, 1]})
+    for data in (frame, pl.from_pandas(frame)):  # the first is the last day of 2019 in UTC
+        codes, _ = code_table(data, schema(DAY)).columns
+        assert sorted(codes.tolist()) == [1, 366]
 
 
 @pytest.mark.parametrize("kind", [pa.duration("s"), pa.time64("us"), pa.time32("s")])

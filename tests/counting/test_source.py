@@ -21,7 +21,8 @@ from slow_encoding import counted as counted_as
 from slow_encoding import make, slow_counts
 
 from hushtable.counting import CsvFormat, count_table
-from hushtable.counting.source import match_columns
+from hushtable.counting.columns import match_columns
+from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError
 from hushtable.schema import Schema
 
@@ -399,3 +400,21 @@ def test_the_silence_is_checked_by_a_test_that_can_hear() -> None:
     loud.__cause__ = ValueError(CANARY)
     with pytest.raises(AssertionError):
         assert_silent(loud)
+
+
+def test_a_draft_leaves_out_columns_that_are_no_plain_values(tmp_path: Path) -> None:
+    hours = pa.array([1, 2, 3], pa.time32("s"))
+    table = pa.table({"list": [[1]] * 3, "age": [1, 2, 2], "hours": hours, "raw": [b"x"] * 3})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (table, tmp_path / "t.parquet"):
+        draft = draft_schema(data, name="t")
+        assert [attribute.name for attribute in draft.schema.attributes] == ["age"]
+        assert dict(draft.left_out) == dict.fromkeys(["list", "hours", "raw"], "not plain values")
+
+
+def test_a_draft_leaves_out_columns_without_a_name(tmp_path: Path) -> None:
+    """As pandas writes its index; a delimiter that ends a line adds no column."""
+    (tmp_path / "t.csv").write_text(",age,\n0,1,\n1,2,\n2,2,\n")
+    draft = draft_schema(tmp_path / "t.csv", name="t")
+    assert [attribute.name for attribute in draft.schema.attributes] == ["age"]
+    assert draft.left_out == (("", "it has no name"),)

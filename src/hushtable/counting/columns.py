@@ -9,6 +9,14 @@ from typing import Any
 from hushtable.errors import DataError
 
 
+class ColumnError(DataError):
+    """A column of a type that no attribute can have."""
+
+    def __init__(self, column: str, shown: str) -> None:
+        super().__init__(f"column {column!r} is of type {shown}; the schema needs plain values")
+        self.column = column
+
+
 def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
     """The position of each wanted column among those present: exactly, or else whatever its case.
 

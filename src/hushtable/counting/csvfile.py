@@ -81,8 +81,6 @@ def csv_source(
         raise DataError(
             "the first line of the CSV file is no well-formed list of names; check its quotes"
         )
-    while names and not names[-1].strip():  # behind a delimiter that ends the line
-        names.pop()
     clean = [
         str(plain_lines(path, folder, delimiter=delimiter, multiline=form.multiline))
         for path in plain
@@ -179,7 +177,11 @@ def _split_header(header: str, columns: Sequence[str], form: CsvFormat) -> tuple
 
 
 def _fields(header: str, delimiter: str) -> list[str]:
+    """The names of the columns; behind a delimiter that ends the line there is none."""
     try:
-        return next(csv.reader([header], delimiter=delimiter), [])
+        names = next(csv.reader([header], delimiter=delimiter), [])
     except csv.Error:  # a field that no name could be
         return []
+    while names and not names[-1].strip():
+        names.pop()
+    return names

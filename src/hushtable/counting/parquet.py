@@ -12,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushtable.counting.columns import match_columns, select_columns, sql_name, sql_paths
+from hushtable.counting.columns import (
+    ColumnError,
+    match_columns,
+    select_columns,
+    sql_name,
+    sql_paths,
+)
 from hushtable.counting.readable import check_type, readable_batch
 from hushtable.errors import DataError
 
@@ -57,7 +63,7 @@ def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
         for position, column in zip(positions, columns, strict=True):
             check_type(file.schema_arrow.types[position], column)
             if _is_decimal_of_any_length(file.schema, names[position]):
-                raise DataError(f"column {column!r} has decimals of no fixed length, as bytes")
+                raise ColumnError(column, "decimal of any length")
     described = connection.con.execute(f"DESCRIBE SELECT * FROM {_read([path])}").fetchall()
     return _File(
         path,

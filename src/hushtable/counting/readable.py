@@ -11,7 +11,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from hushtable.errors import DataError
+from hushtable.counting.columns import ColumnError
 
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800  # seconds since 1970
@@ -42,7 +42,7 @@ def check_type(kind: Any, name: str) -> None:
     if pa.types.is_decimal(kind):
         plain = 0 <= kind.scale <= kind.precision
     if not plain and shown != "arrow.uuid":
-        raise DataError(f"column {name!r} is of type {shown}; the schema needs plain values")
+        raise ColumnError(name, shown)
 
 
 def readable(data: Any, names: Any) -> Any:

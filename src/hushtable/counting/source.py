@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hushtable.counting.columns import match_columns, select_columns
+from hushtable.counting.columns import ColumnError, match_columns, select_columns
 from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
 from hushtable.counting.parquet import open_parquet
 from hushtable.counting.readable import readable
@@ -177,7 +177,7 @@ def _from_polars(frame: Any, columns: Sequence[str]) -> Any:
     names = [present.names()[i] for i in match_columns(present.names(), columns)]
     for name, column in zip(names, columns, strict=True):
         if present[name] == pl.Object:
-            raise DataError(f"column {column!r} is of type object; the schema needs plain values")
+            raise ColumnError(column, "object")
     return frame.select(names).collect().to_arrow()
 
 

@@ -3,6 +3,8 @@
 from hushtable.errors import OptionError
 from hushtable.mechanisms.basic import Basic
 from hushtable.mechanisms.hierarchical import Hierarchical
+from hushtable.mechanisms.ispe import Ispe
+from hushtable.mechanisms.kdtree import KdTree
 from hushtable.mechanisms.mechanism import Mechanism
 from hushtable.mechanisms.mixed import Mixed
 from hushtable.mechanisms.privbayes import PrivBayes
@@ -23,6 +25,8 @@ MECHANISMS: dict[str, Mechanism] = {
         *SPARSE,
         CountSketch(),
         PrivBayes(),
+        Ispe(),
+        KdTree(),
     )
 }
 

@@ -43,14 +43,12 @@ from hushtable.curator import (
 from hushtable.curator.families import UNIT
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.mechanisms.mechanism import Settings, check_settings
-from hushtable.privacy.loss import parse_epsilon
+from hushtable.mechanisms.privbayes_options import SETTINGS, Options, read_options
 from hushtable.query.network import Link, Network, Seen, check_schema_size
 from hushtable.release.network import MOST_ROWS
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 from hushtable.schema.levels import levels_of
-
-SETTINGS = ("beta", "theta", "score", "degree", "handicap", "rows")
 
 # What the number of rows is worth: a fiftieth of ε.
 _ROWS_SHARE = Fraction(1, 50)
@@ -61,21 +59,6 @@ _OVERHEAD = 30_000
 _THETA_FOR_BLUR = 128
 # No table may be larger, however much ε there is.
 _MOST_CELLS = 2**20
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the owner may set."""
-
-    beta: Fraction = Fraction(3, 20)
-    theta: Fraction | None = None
-    """By default `default_theta`."""
-    score: Literal["R", "I", "F"] = "R"
-    degree: int | None = None
-    """The most parents an attribute may have; by default three, or fewer if time is short."""
-    rows: int | None = None
-    """The number of rows, where it is public."""
-    handicap: Fraction = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -380,37 +363,3 @@ def handicaps(search: Search, links: Sequence[Link]) -> list[int]:
     sizes = [math.prod(map(search.size, link.family)) for link in links]
     known = {size: math.floor(unit * size) for size in set(sizes)}
     return [known[size] for size in sizes]
-
-
-# ── options ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_options(settings: Settings) -> Options:
-    """The owner's settings, checked."""
-    known: dict[str, Any] = {}
-    if "beta" in settings:
-        known["beta"] = parse_epsilon(settings["beta"], what="beta")
-        if known["beta"] >= 1:
-            raise OptionError("beta must be below one: the share of ε that chooses the network")
-    if "theta" in settings:
-        known["theta"] = parse_epsilon(settings["theta"], what="theta")
-    if "handicap" in settings:
-        none = settings["handicap"].strip() == "0"
-        known["handicap"] = (
-            Fraction(0) if none else parse_epsilon(settings["handicap"], what="handicap")
-        )
-    if "score" in settings:
-        if settings["score"] not in ("R", "I", "F"):
-            raise OptionError("score must be R, I or F")
-        known["score"] = settings["score"]
-    for key, least in (("degree", 0), ("rows", 1)):
-        if key in settings:
-            known[key] = _whole(settings[key], key, least)
-    return Options(**known)
-
-
-def _whole(text: str, key: str, least: int) -> int:
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 13 and int(digits) >= least):
-        raise OptionError(f"{key} must be a whole number from {least}")
-    return int(digits)

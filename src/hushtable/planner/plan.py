@@ -28,7 +28,7 @@ from hushtable.transforms import AxisTransform, Identity, Product, Tree
 
 CONFIDENCE = 0.95
 
-DATA_DEPENDENT = ("privelet*", "sparse summaries", "sketch", "privbayes")
+DATA_DEPENDENT = ("privelet*", "ispe", "kdtree")
 """Mechanisms whose error depends on the data, so that it cannot be known before."""
 
 _MOST_PEOPLE = 10**15

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.law import NoiseLaw, checked_confidence, simultaneous
+from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
 
 if TYPE_CHECKING:
     import pandas
@@ -42,8 +42,8 @@ class Answer:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The ends of an interval that holds the true count with this confidence."""
-        half = _shortest(self.value, self.law.half_width(confidence))
-        return self.value - half, self.value + half
+        below, above = (_shortest(self.value, side) for side in margins_of(self.law, confidence))
+        return self.value - below, self.value + above
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """The answer as plain values, for JSON."""
@@ -131,10 +131,14 @@ class ResultTable:
     @property
     def bounds(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of each row's interval, integers if the values and widths are."""
-        half: NDArray[Any] = self.half_widths
-        if self._integral and bool(np.all(half == np.floor(half)) and np.all(half < 2**62)):
-            half = half.astype(np.int64)
-        return self.values - half, self.values + half
+        level = self.row_confidence
+        sides = np.array([margins_of(law, level) for law in self.laws], np.float64).reshape(-1, 2)
+        margins: NDArray[Any] = sides[self.law_of_row]
+        if self._integral and bool(
+            np.all(margins == np.floor(margins)) and np.all(margins < 2**62)
+        ):
+            margins = margins.astype(np.int64)
+        return self.values - margins[:, 0], self.values + margins[:, 1]
 
     @property
     def _integral(self) -> bool:

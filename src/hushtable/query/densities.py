@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ FLOOR = 1e-12
 """What is smaller than this part of the largest value is taken for rounding."""
 FINE = 64
 """Tables have at least so many points to a standard deviation, or every integer."""
+LONGEST = 2**18
+"""No table has more points: where one noise is far wider than others, these hardly matter."""
 
 _BEYOND = 1e-18  # the chance that a sum leaves its table
 
@@ -70,6 +73,11 @@ class NoiseSum:
         return float(((log_moments - math.log(miss)) / tilt[:, 0]).min())
 
 
+def sums_by(which: NDArray[Any], weights: NDArray[Any], size: int) -> Floats:
+    """The sum of the weights of each of `size` kinds."""
+    return np.asarray(np.bincount(which, weights, size), np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class LogDensity:
     """The logarithm of a symmetric density: a table from zero on, and the slope of the tail."""
@@ -96,8 +104,9 @@ def log_density(noise: NoiseSum, step: int | None = None) -> LogDensity:
     slope = 1 / noise.widest
     if sum(terms for _, terms in noise.parts) == 1:  # (1−α)/(1+α)·α^|x|, a straight line
         return LogDensity(1, np.array([math.log(math.tanh(slope / 2))]), slope)
-    step = step or max(1, int(_grain(noise) / FINE))
-    length = 1 << math.ceil(math.log2(2 * noise.reach(_BEYOND) / step + 4))
+    reach = noise.reach(_BEYOND)
+    step = step or max(1, int(_grain(noise) / FINE), math.ceil(2 * reach / LONGEST))
+    length = 1 << math.ceil(math.log2(2 * reach / step + 4))
     # φ at 2π·l/(length·step), l = 0 … length/2
     sines = np.sin(np.pi * np.arange(length // 2 + 1) / (length * step)) ** 2
     exponent = np.zeros(length // 2 + 1)
@@ -132,23 +141,27 @@ def cumulants(scale: Fraction) -> tuple[float, float]:
 def quadrature(noise: NoiseSum, nodes: int) -> tuple[Floats, Floats]:
     """Gauss's nodes and weights for the density of a sum: polynomials of degree 2·nodes − 1 exact.
 
-    By Lanczos's method on the table, with every vector made orthogonal to all before it; half of
-    the points are enough, for odd powers vanish.
+    The recurrence of the orthogonal polynomials comes from the table (Stieltjes). The density is
+    symmetric, so that nodes come in pairs ±x: the singular values of every other step of the
+    recurrence, which make a matrix of half the size.
     """
     table = log_density(noise)
-    reach = noise.reach(FLOOR)
-    x = np.arange(-math.ceil(reach / table.step), math.ceil(reach / table.step) + 1.0) * table.step
+    ends = math.ceil(noise.reach(FLOOR) / table.step)
+    x = table.step * np.arange(-ends, ends + 1.0)
     mass = np.exp(table(x))
-    basis = [np.sqrt(mass / mass.sum())]
-    beta: list[float] = []
-    for _ in range(min(nodes, len(x)) - 1):
-        following = x * basis[-1]
-        for _ in range(2):
-            following = following - np.stack(basis).T @ (np.stack(basis) @ following)
-        length = float(np.linalg.norm(following))
-        if length <= 1e-9 * reach:
+    before, now = np.zeros(len(x)), np.sqrt(mass / mass.sum())
+    steps = [0.0]
+    for _ in range(min(2 * (nodes // 2), len(x) - 1) - 1):
+        following = x * now - steps[-1] * before
+        steps.append(float(np.linalg.norm(following)))
+        if steps[-1] <= 1e-9 * ends * table.step:
+            steps.pop()
             break
-        beta.append(length)
-        basis.append(following / length)
-    values, vectors = np.linalg.eigh(np.diag(beta, 1) + np.diag(beta, -1))
-    return values, vectors[0] ** 2
+        before, now = now, following / steps[-1]
+    odd = steps[1::2]
+    if not odd:  # no noise at all
+        return np.zeros(1), np.ones(1)
+    even = np.array(steps[2::2])[: len(odd) - 1]
+    left, values, _ = np.linalg.svd(np.diag(odd) + np.diag(even, -1))
+    weights = left[0] ** 2 / 2
+    return np.concatenate([-values, values]), np.concatenate([weights, weights])

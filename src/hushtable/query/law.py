@@ -53,6 +53,23 @@ class NoiseLaw(Protocol):
         ...
 
 
+@runtime_checkable
+class SkewedLaw(NoiseLaw, Protocol):
+    """A law with a longer side; its half width is that of the longer one."""
+
+    def margins(self, confidence: float) -> tuple[float, float]:
+        """How far an interval of this confidence reaches below the value, and how far above."""
+        ...
+
+
+def margins_of(law: NoiseLaw, confidence: float) -> tuple[float, float]:
+    """How far an interval reaches below the value, and how far above."""
+    if isinstance(law, SkewedLaw):
+        return law.margins(checked_confidence(confidence))
+    half = law.half_width(confidence)
+    return half, half
+
+
 @dataclass(frozen=True, slots=True)
 class EstimatedNoise:
     """An error of which only an estimate of the variance is known."""

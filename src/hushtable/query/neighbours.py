@@ -24,7 +24,7 @@ from hushtable.schema import Attribute, Schema
 Integers = NDArray[np.int64]
 Codes = Sequence[NDArray[Any]]
 Step = tuple[int, ...]
-"""How far to go along each axis: codes of an ordinal one, places among siblings of a nominal one."""
+"""How far to go along each axis: by codes of an ordinal one, by places among siblings."""
 
 MOST_STEPS = 4096
 """Neighbours that a cell may have."""
@@ -86,6 +86,12 @@ class Siblings:
     @cached_property
     def _first(self) -> Integers:
         return np.cumsum(self._sizes) - self._sizes
+
+    @property
+    def families(self) -> list[Integers]:
+        """The codes of every group of two or more."""
+        cuts = np.split(self._order, np.cumsum(self._sizes)[:-1])
+        return [codes for codes in cuts if len(codes) > 1]
 
     def reach(self, distance: int) -> list[tuple[int, int]]:
         steps = range(1, int(self._sizes.max())) if distance >= 1 else range(0)
@@ -160,19 +166,35 @@ class Neighbourhood:
             there = np.logical_and.reduce([valid for _, valid in moved])
             yield [along for along, _ in moved], there
 
-    def edges(self) -> Iterator[tuple[Integers, Integers]]:
-        """All pairs of neighbours in the domain, as flat indices; some come both ways round."""
-        indices = np.arange(math.prod(self.shape)).reshape(self.shape)
+    def links(self, values: NDArray[Any], below: float) -> Iterator[tuple[Integers, Integers]]:
+        """Pairs of neighbours whose values differ by less, as flat indices.
+
+        All that connectedness needs: of siblings only those next to each other by value, for where
+        two are alike, so are all between them.
+        """
+        indices = np.arange(values.size).reshape(values.shape)
+        for i, axis in enumerate(self.axes):
+            if isinstance(axis, Siblings) and self.distance >= 1:
+                yield from _among_siblings(axis, i, values, indices, below)
         for step in self.steps:
             if not _forward(self.axes, step):
                 continue
-            sources, targets = [], []
-            for axis, by in zip(self.axes, step, strict=True):
-                codes = np.arange(axis.size)
-                there, valid = axis.moved(codes, by)
-                sources.append(codes[valid])
-                targets.append(there[valid])
-            yield indices[np.ix_(*sources)].reshape(-1), indices[np.ix_(*targets)].reshape(-1)
+            here, there = self._shifted(step)
+            near = np.abs(values[here] - values[there]) < below
+            yield indices[here][near], indices[there][near]
+
+    def _shifted(self, step: Step) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The places that a step leads from, and those that it leads to, for all the domain."""
+        sources: list[Any] = []
+        targets: list[Any] = []
+        for axis, by in zip(self.axes, step, strict=True):
+            codes = np.arange(axis.size)
+            there, valid = axis.moved(codes, by)
+            sources.append(codes[valid])
+            targets.append(there[valid])
+        if all(isinstance(axis, Line) for axis in self.axes):  # views, without copies
+            return tuple(_slice(codes) for codes in sources), tuple(_slice(c) for c in targets)
+        return np.ix_(*sources), np.ix_(*targets)
 
     def layers(self, starts: Sequence[int], stops: Sequence[int]) -> Iterator[tuple[slice, ...]]:
         """Slices of a box that hold all its cells with a neighbour outside."""
@@ -183,10 +205,28 @@ class Neighbourhood:
                 yield (*box[:i], slice(first, last), *box[i + 1 :])
 
 
+def _slice(codes: Integers) -> slice:
+    return slice(int(codes[0]), int(codes[-1]) + 1) if len(codes) else slice(0, 0)
+
+
 def _forward(axes: tuple[Axis, ...], step: Step) -> bool:
-    """One of a step along ordinal axes and its reverse: pairs need not come twice."""
+    """Of a step along ordinal axes and its reverse the one; none to a sibling and nowhere else."""
     ordinal = [by for axis, by in zip(axes, step, strict=True) if isinstance(axis, Line) and by]
-    return not ordinal or ordinal[0] > 0
+    if ordinal:
+        return ordinal[0] > 0
+    return sum(by != 0 for by in step) > 1
+
+
+def _among_siblings(
+    axis: Siblings, i: int, values: NDArray[Any], indices: Integers, below: float
+) -> Iterator[tuple[Integers, Integers]]:
+    for codes in axis.families:
+        family = np.moveaxis(values.take(codes, i), i, 0)
+        order = np.argsort(family, axis=0, kind="stable")
+        ranked = np.take_along_axis(family, order, 0)
+        where = np.take_along_axis(np.moveaxis(indices.take(codes, i), i, 0), order, 0)
+        near = np.diff(ranked, axis=0) < below
+        yield where[:-1][near], where[1:][near]
 
 
 def _axis(attribute: Attribute) -> Axis:

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.densities import Floats, NoiseSum, log_density
+from hushtable.query.densities import Floats, NoiseSum, log_density, sums_by
 from hushtable.query.law import checked_confidence
 
 Prior = Literal["uniform", "non-negative"]
@@ -49,7 +49,7 @@ class Hill:
 
     @property
     def places(self) -> Floats:
-        return self.origin + self.step * np.arange(len(self.mass))
+        return np.asarray(self.origin + self.step * np.arange(len(self.mass)), np.float64)
 
     @property
     def mean(self) -> float:
@@ -70,9 +70,9 @@ class Hill:
         first = int(np.searchsorted(below, half * (1 - 1e-9), side="right"))
         last = int(np.searchsorted(above, half * (1 - 1e-9), side="right"))
         places = self.places
-        return float(places[min(first, len(places) - 1)]), float(places[::-1][
-            min(last, len(places) - 1)
-        ])
+        return float(places[min(first, len(places) - 1)]), float(
+            places[::-1][min(last, len(places) - 1)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,11 @@ class Estimator:
     def posterior(self, part: Part) -> Hill:
         """The posterior of a part of a region."""
         inside, outside = (
-            log_density(noise)
-            for noise in (self.inside(part.cells), self.outside(part.siblings))
+            log_density(noise) for noise in (self.inside(part.cells), self.outside(part.siblings))
         )
 
         def log_likelihood(x: Floats) -> Floats:
-            return np.asarray(inside(x) + outside(x - part.apart))
+            return np.asarray(inside(x) + outside(x - part.apart), np.float64)
 
         hill = climb(log_likelihood, (0.0, part.apart), self._least(part.seen))
         return Hill(part.seen + hill.origin, hill.step, hill.mass)
@@ -135,8 +134,10 @@ class Estimator:
 
         def log_likelihood(x: Floats) -> Floats:
             theta = centre + x
-            seen = sum(one(theta - cell) for cell in cells.tolist())
-            return np.asarray(seen + region(times * theta - target))
+            level = region(times * theta - target)
+            for cell in cells.tolist():
+                level = level + one(theta - cell)
+            return level
 
         around = np.concatenate([cells, [target / times]]) - centre
         hill = climb(log_likelihood, (around.min(), around.max()), self._least(centre))
@@ -146,9 +147,7 @@ class Estimator:
         return -seen if self.prior == "non-negative" else None
 
 
-def climb(
-    log_likelihood: LogLikelihood, between: tuple[float, float], least: float | None
-) -> Hill:
+def climb(log_likelihood: LogLikelihood, between: tuple[float, float], least: float | None) -> Hill:
     """A concave log-likelihood as a distribution on the integers; its mode lies between two."""
     mode = _mode(log_likelihood, math.floor(min(between)), math.ceil(max(between)))
     mode = mode if least is None else max(mode, least)
@@ -158,8 +157,8 @@ def climb(
         left = min(left, mode - least)
     step = max(1, math.ceil((left + right) / MOST_POINTS))
     # From the mode on both sides, and not from an end: wide hills may have a cusp there.
-    x = mode + step * np.arange(-(left // step), right // step + 1)
-    mass = np.exp(log_likelihood(x) - top)
+    x = np.asarray(mode + step * np.arange(-(left // step), right // step + 1), np.float64)
+    mass: Floats = np.exp(log_likelihood(x) - top)
     return Hill(float(x[0]), step, mass / mass.sum())
 
 
@@ -179,7 +178,7 @@ def _mode(log_likelihood: LogLikelihood, low: float, high: float) -> float:
 def _descent(log_likelihood: LogLikelihood, mode: float, top: float, sign: float) -> float:
     """How far to go until the likelihood is nothing beside its top."""
     low, high = 0.0, 2.0**66
-    away = 2.0 ** np.arange(67)
+    away: Floats = np.exp2(np.arange(67.0))
     for _ in range(3):
         gone = log_likelihood(mode + sign * away) < top - DROP
         first = int(np.argmax(gone)) if gone.any() else len(away) - 1
@@ -229,7 +228,7 @@ def _coarser(hill: Hill, step: int) -> Hill:
     low = np.floor(away).astype(np.int64)
     upper = hill.mass * (away - low)
     size = int(low[-1]) + 2
-    mass = np.bincount(low, hill.mass - upper, size) + np.bincount(low + 1, upper, size)
+    mass = sums_by(low, hill.mass - upper, size) + sums_by(low + 1, upper, size)
     return Hill(hill.origin, step, mass)
 
 
@@ -240,11 +239,14 @@ def cornish_fisher(cumulants: NDArray[np.float64], confidence: float) -> tuple[F
     """
     from statistics import NormalDist  # only here: it brings in `random` and `decimal`
 
-    mean, variance, third, fourth = cumulants
-    spread = np.sqrt(variance)
+    mean, variance = cumulants[:2]
+    spread = np.sqrt(np.maximum(variance, 0.0))
     skew, excess = shape(cumulants)
     ends = []
-    for z in (-NormalDist().inv_cdf((1 + confidence) / 2), NormalDist().inv_cdf((1 + confidence) / 2)):
+    for z in (
+        -NormalDist().inv_cdf((1 + confidence) / 2),
+        NormalDist().inv_cdf((1 + confidence) / 2),
+    ):
         bent = (
             z
             + skew * (z**2 - 1) / 6
@@ -257,7 +259,7 @@ def cornish_fisher(cumulants: NDArray[np.float64], confidence: float) -> tuple[F
 
 def shape(cumulants: NDArray[np.float64]) -> tuple[Floats, Floats]:
     """Skewness and excess kurtosis."""
-    variance = np.maximum(cumulants[1], 1e-300)
+    variance = np.where(cumulants[1] > 1e-100, cumulants[1], np.inf)  # none without noise
     return cumulants[2] / variance**1.5, cumulants[3] / variance**2
 
 

@@ -34,7 +34,7 @@ NOTE = (
 )
 
 # Coefficients that are shrunk at once when all are.
-_PIECE = 2**18
+_PIECE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +60,6 @@ class Bands:
     def shape(self) -> tuple[int, ...]:
         """How many bands there are along each axis."""
         return tuple(int(numbers.max()) + 1 for numbers in self.numbers)
-
-    def factors_at(self, positions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """The scale factors at all combinations of positions."""
-        factors = np.ones([1] * len(positions))
-        for i, along in enumerate(positions):
-            shape = [1] * len(positions)
-            shape[i] = len(along)
-            factors = factors * self.factors[i][along].reshape(shape)
-        return factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +121,28 @@ class ShrunkenCoefficients:
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
         """What shrinking takes off: θ, or all where it is less, in units of each one's factor."""
-        chosen = np.ix_(*(n[p] for n, p in zip(self.bands.numbers, positions, strict=True)))
-        theta = self.thresholds[chosen] / UNIT * self.bands.factors_at(positions)
-        return np.clip(block, -theta, theta)
+        theta = self._thresholds_at(positions)
+        return np.clip(block, -theta, theta, out=theta)
+
+    def _thresholds_at(self, positions: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """θ times the factor of each coefficient at all combinations of positions."""
+        theta: NDArray[Any] = self.thresholds
+        last = theta.ndim - 1
+        # Axes of which little is asked first, so that little is laid out.
+        shares = [len(p) / bands for p, bands in zip(positions, self.bands.shape, strict=True)]
+        for i in np.argsort(shares, kind="stable").tolist():
+            theta = np.take(theta, self.bands.numbers[i][positions[i]], axis=i)
+            factors = self.bands.factors[i][positions[i]]
+            if (factors != 1).any():
+                theta = theta * factors.reshape(-1, *[1] * (last - i))
+        return np.asarray(theta, np.float64) / UNIT
 
     def _shrink(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
         """Soft-threshold a block: towards zero by θ."""
-        return block - self._lost(block, positions)
+        lost = self._lost(block, positions)
+        return np.subtract(block, lost, out=lost)
 
     def law(self, region: Region) -> NoiseLaw:
         """The error of the count of a region; the coefficients are read, for they have a part."""
@@ -192,21 +196,15 @@ class ShrunkenCoefficients:
 
     def _cells(self, refine: Refine) -> NDArray[np.float64]:
         """The cells of all coefficients, refined piece by piece."""
-        from concurrent.futures import ThreadPoolExecutor
-
         block = np.array(self.read(), np.float64)
         every = [np.arange(size) for size in block.shape]
-
-        def refine_piece(cut: tuple[slice, ...]) -> None:
+        for cut in _pieces(block.shape):
             block[cut] = refine(block[cut], [p[c] for p, c in zip(every, cut, strict=True)])
-
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(refine_piece, _pieces(block.shape)))
         return self.transform.inverse(block)
 
 
 def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Cut a block along its first axes, so that a piece fits the cache."""
+    """Cut a block along its first axes, so that pieces are small."""
     room, steps = _PIECE, []
     for size in reversed(shape):
         steps.append(min(size, max(room, 1)))

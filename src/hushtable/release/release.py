@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -80,6 +81,24 @@ class RangeReader(Protocol):
 
 
 @runtime_checkable
+class IntervalReader(Protocol):
+    """A reader with a way of its own to the intervals of many boxes."""
+
+    def range_intervals(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64], confidence: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The counts of many boxes, and the ends of their intervals."""
+
+
+@runtime_checkable
+class OptionalReader(Protocol):
+    """A reader that knows several ways to read the same measurements."""
+
+    def reading(self, **options: Any) -> Reader:
+        """The same measurements, read in another way."""
+
+
+@runtime_checkable
 class RowReader(Protocol):
     """A reader that has a way of its own to draw rows."""
 
@@ -143,7 +162,7 @@ class Release:
         from hushtable.query.sql import parse_where
 
         value, law = self._reader.count(parse_where(where or "", self.schema))
-        return Answer(value, law, self._reader.note)
+        return Answer(value, law, getattr(law, "note", None) or self._reader.note)
 
     def sql(
         self,
@@ -232,6 +251,30 @@ class Release:
             return box_sums(self._sums, low, high), errors
         boxes = range_boxes(low, high)
         return np.array([self._reader.count((box,))[0] for box in boxes]), errors
+
+    def range_intervals(
+        self, starts: ArrayLike, stops: ArrayLike, *, confidence: float = 0.95
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
+        """The counts of many boxes, and the lower and upper ends of their intervals."""
+        low, high = checked_ranges(starts, stops, self.schema.shape)
+        if isinstance(self._reader, IntervalReader):
+            return self._reader.range_intervals(low, high, confidence)
+        values, _ = self.count_ranges(low, high)
+        laws = (self._reader.law((box,)) for box in range_boxes(low, high))
+        half = np.array([law.half_width(confidence) for law in laws], np.float64)
+        return values, values - half, values + half
+
+    def reading(self, **options: Any) -> Release:
+        """The same release read in another way, where its reader knows several.
+
+        Nothing is spent: `prior`, `likelihood` and `reference` of `ispe` and `kdtree` are choices
+        of the analyst.
+        """
+        if not isinstance(self._reader, OptionalReader):
+            raise QueryError(f"there is only one way to read a release of {self.mechanism}")
+        other = copy.copy(self)
+        other._reader, other._sums = self._reader.reading(**options), None
+        return other
 
     def cells(self) -> NDArray[Any]:
         """The noisy count of every cell, as an array of the schema's shape; may be negative."""
@@ -397,6 +440,12 @@ def _open_network(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     return open_network(folder, manifest)
 
 
+def _open_regions(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+    from hushtable.release.regions import open_regions
+
+    return open_regions(folder, manifest)
+
+
 def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) -> StoredArray:
     return StoredArray(folder, name, manifest.arrays[name], shape)
 
@@ -428,4 +477,5 @@ _READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {
     "network": _open_network,
     "summary": _open_summary,
     "sketch": _open_sketch,
+    "regions": _open_regions,
 }
