@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from hushtable.counting import CodedColumns, Counts
-from hushtable.curator import Curator, Whole
+from hushtable.curator import Curator, Regions, Whole
+from hushtable.curator.families import Distance, Family, FamilyScores, Information
+from hushtable.curator.partition import Marginal, View
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.noise.bulk import EntropyNoise
@@ -132,4 +134,118 @@ def test_what_needs_counts_of_cells_is_refused_before_it_is_paid() -> None:
         asked.noisy_summary(Structure("cells", (64,)), Filter(1), epsilon="0.1")
     with pytest.raises(OptionError, match="counts of cells"):
         asked.noisy_sketch(Sketch(2, 8, (64,)), epsilon="0.1")
+    assert asked.spent == 0
+
+
+# ── scores of families, and what changes after it was checked ────────────────────────────────────
+
+ROWS = np.array([[0, 0], [1, 1], [2, 0], [2, 1], [1, 0]])
+
+
+def of_columns() -> Curator:
+    columns = tuple(ROWS[:, i].astype(np.uint8) for i in range(2))
+    return curator(data=CodedColumns((3, 2), columns))
+
+
+def families(measure: Any = None) -> FamilyScores:
+    views = [View(0, np.arange(3)), View(1, np.arange(2))]
+    pairs = [Family(0, (1,)), Family(1, (0,))]
+    return FamilyScores((3, 2), views, pairs, measure or Distance())
+
+
+class Curious(metaclass=Alike):
+    """A measure that would tell the tables it sees."""
+
+    name, entering, moving = "R", 1, 1
+
+    def of(self, table: Any) -> int:
+        raise AssertionError("a foreign measure saw a true table")
+
+
+class Nosy(int):
+    def __rsub__(self, other: Any) -> Any:
+        raise AssertionError("a foreign handicap saw a true score")
+
+
+def test_measures_are_ours_also_when_they_come_later() -> None:
+    with pytest.raises(OptionError, match="measures"):
+        families(Curious())
+    asked, later = of_columns(), families()
+    later.measure = Curious()
+    with pytest.raises(OptionError, match="measures"):
+        asked.select(later, epsilon="0.1")
+    assert asked.spent == 0
+
+
+def test_handicaps_that_look_at_scores_see_none() -> None:
+    asked, nosy = of_columns(), families()
+    nosy.handicaps = (Nosy(1), Nosy(2))
+    assert asked.select(nosy, epsilon="0.1").choice in (0, 1)
+
+
+def test_a_limit_of_its_own_kind_pays_the_honest_price() -> None:
+    class Small(int):
+        def __mul__(self, other: Any) -> Any:
+            return 0.0
+
+        def __sub__(self, other: Any) -> Any:
+            return 2
+
+    asked = of_columns()
+    with pytest.raises(OptionError, match="so small"):
+        # What it really costs is more than such an ε can scale.
+        asked.select(families(Information(Small(2**30), False)), epsilon=Fraction(1, 10**15))
+    assert asked.spent == 0
+
+
+def test_a_promise_broken_after_it_was_checked_is_checked_again() -> None:
+    views = [View(0, np.arange(3)), View(1, np.arange(3))]
+    information = Information(100, False)
+    scores = FamilyScores((3, 3), views, [Family(0, (1,))], information)
+    object.__setattr__(information, "binary", True)
+    columns = tuple(np.zeros(3, np.uint8) for _ in range(2))
+    asked = curator(data=CodedColumns((3, 3), columns))
+    with pytest.raises(OptionError, match="not binary"):
+        asked.select(scores, epsilon="0.1")
+    assert asked.spent == 0
+
+
+def test_groups_changed_after_they_were_checked_cannot_lead_astray() -> None:
+    view = View(0, np.arange(3))
+    view.groups.setflags(write=True)
+    view.groups[:] = 10**8
+    asked = of_columns()
+    with pytest.raises(OptionError, match="at most"):
+        asked.noisy_counts(Marginal((3, 2), [view, View(1, np.arange(2))]), epsilon="0.1")
+    other = families()
+    other.views[0].groups.setflags(write=True)
+    other.views[0].groups[:] = -1
+    with pytest.raises(OptionError, match="a group for every code"):
+        asked.select(other, epsilon="0.1")
+    assert asked.spent == 0
+
+
+def test_parts_put_in_front_of_a_partition_are_refused() -> None:
+    class Telling:
+        def __getitem__(self, codes: Any) -> Any:
+            raise AssertionError("a foreign array saw true codes")
+
+    asked = of_columns()
+    regions, marginal = Regions([[0, 1], [1, 0], [0, 0]]), Marginal((3, 2), [View(0, np.arange(3))])
+    regions._labels = Telling()  # type: ignore[assignment]
+    marginal._views = (Foreign(),)  # type: ignore[assignment]
+    for partition in (regions, marginal):
+        with pytest.raises((OptionError, TypeError)):
+            asked.noisy_counts(partition, epsilon="0.1")
+        with pytest.raises((OptionError, TypeError)):
+            asked.split(partition)
+    assert asked.spent == 0
+
+
+@pytest.mark.parametrize("number", [1.5, "3", None])
+def test_what_is_no_whole_number_is_refused(number: Any) -> None:
+    asked, odd = of_columns(), families()
+    odd.handicaps = (number, 0)
+    with pytest.raises(OptionError, match="whole numbers"):
+        asked.select(odd, epsilon="0.1")
     assert asked.spent == 0

@@ -344,7 +344,7 @@ TRANSFORMS = [
     Mutant(
         "a transform that may change behind the curator's back",
         "curator/curator.py",
-        "transform = _own_copy(transform)",
+        "transform = own_transform(transform)",
         "transform = transform",
         (CURATOR,),
     ),

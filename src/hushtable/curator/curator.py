@@ -11,12 +11,11 @@ import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
-from hushtable.curator import partition as partitions
-from hushtable.curator import scores
 from hushtable.curator.dense import add_noise
 from hushtable.curator.families import FamilyScores
 from hushtable.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.curator.measurement import Measurement, Selection
+from hushtable.curator.own import own_partition, own_score, own_transform
 from hushtable.curator.partition import Partition, Whole
 from hushtable.curator.scores import Score
 from hushtable.curator.select import Memory, score_values
@@ -35,8 +34,7 @@ from hushtable.privacy.account import Account
 from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Exposure, check_scale, parse_epsilon
 from hushtable.summaries import Rule, Structure
 from hushtable.summaries.sketch import Sketch
-from hushtable.transforms import TRUSTED as TRUSTED_TRANSFORMS
-from hushtable.transforms import Product, product_from_dict
+from hushtable.transforms import Product
 
 if TYPE_CHECKING:
     from hushtable.noise.bulk import Noise
@@ -120,7 +118,7 @@ class Curator:
         A row that appears changes one count by one; a row that moves changes two, where there are
         two.
         """
-        self._check_partition(partition)
+        partition = self._own_partition(partition)
         amount, scale = self._price(epsilon, entering=1, moving=min(2, partition.parts))
         self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
@@ -136,7 +134,7 @@ class Curator:
 
         The measurement's scale is that of a coefficient whose factor is one.
         """
-        transform = _own_copy(transform)
+        transform = own_transform(transform)
         self._check_shape(transform.shape)
         amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         check_scale(scale * max(factor for _, factor in transform.blocks()))
@@ -178,12 +176,8 @@ class Curator:
 
     def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
-        if not _is_one_of(score, scores.TRUSTED):
-            raise OptionError("the curator only knows the scores of hushtable.curator.scores")
-        if isinstance(score, FamilyScores):
-            self._check_shape(score.shape)
-        else:
-            self._check_partition(score.partition)
+        score = own_score(score)
+        self._check_shape(score.shape if isinstance(score, FamilyScores) else score.partition.shape)
         amount, doubled = self._price(epsilon, entering=2 * score.entering, moving=2 * score.moving)
         self._account.charge(amount)
         values = score_values(self.__held.data, score, self.__held.memory)
@@ -194,7 +188,7 @@ class Curator:
     def split(self, partition: Partition) -> tuple[Curator, ...]:
         """One curator per part. Together they cost the most expensive of them under add-remove,
         and the two most expensive under replace-one, where a person can move between parts."""
-        self._check_partition(partition)
+        partition = self._own_partition(partition)
         accounts = self._account.split(partition.parts, self._exposure.neighbours)
         parts = split_data(self.__held.data, partition)
         return tuple(
@@ -215,24 +209,11 @@ class Curator:
         amount = parse_epsilon(epsilon)
         return amount, self._exposure.scale(amount, entering=entering, moving=moving)
 
-    def _check_partition(self, partition: Partition) -> None:
-        if not _is_one_of(partition, partitions.TRUSTED):
-            raise OptionError("a partition is a Regions, a Grid or a Whole of hushtable.curator")
-        self._check_shape(partition.shape)
+    def _own_partition(self, partition: Partition) -> Partition:
+        own = own_partition(partition)
+        self._check_shape(own.shape)
+        return own
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self.shape:
             raise OptionError(f"made for a domain of shape {shape}; this one is {self.shape}")
-
-
-def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
-    """Whether a value is of one of these very types: a type may call itself equal to another."""
-    return any(type(value) is known for known in types)
-
-
-def _own_copy(transform: Product) -> Product:
-    """A transform made from scratch by its description: nothing put in front of it comes along."""
-    axes = tuple(transform.axes) if type(transform) is Product else ()
-    if not axes or not all(_is_one_of(axis, TRUSTED_TRANSFORMS) for axis in axes):
-        raise OptionError("the curator only knows the transforms of hushtable.transforms")
-    return product_from_dict([type(axis).to_dict(axis) for axis in axes])

@@ -191,7 +191,7 @@ class FamilyScores:
         measure: Measure,
         handicaps: Sequence[int] | None = None,
     ) -> None:
-        if type(measure) not in MEASURES:
+        if not any(type(measure) is known for known in MEASURES):
             raise OptionError("the curator only knows the measures of hushtable.curator.families")
         self.shape = shape
         self.views = tuple(views)

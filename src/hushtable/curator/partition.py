@@ -157,10 +157,6 @@ class Marginal:
         return part
 
 
-# The partitions that are functions of a cell by construction.
-TRUSTED: tuple[type, ...] = (Regions, Grid, Whole, Marginal)
-
-
 def check_views(shape: tuple[int, ...], views: Sequence[View]) -> None:
     """Refuse views that are not ours, or not of this domain."""
     if any(type(view) is not View for view in views):

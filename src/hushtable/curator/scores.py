@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.curator.families import FamilyScores
 from hushtable.curator.partition import Partition
 
 
@@ -57,7 +56,3 @@ class LargestPart:
 
     def to_dict(self) -> dict[str, Any]:
         return {"score": "largest-part", "parts": self.partition.parts}
-
-
-# The scores whose sensitivity this package vouches for.
-TRUSTED: tuple[type, ...] = (LargestPart, FamilyScores)

@@ -59,6 +59,8 @@ _OVERHEAD = 30_000
 _THETA_FOR_BLUR = 128
 # No table may be larger, however much ε there is.
 _MOST_CELLS = 2**20
+# The price of the dearest question: mutual information of as many rows as can be.
+_DEAREST = 2 * Information(2**31 - 1, binary=False).moving
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class PrivBayes:
         shares = Shares.of(epsilon, options)
         questions = len(schema.attributes)
         for part in filter(None, (shares.rows, shares.network, shares.marginals)):
-            schema.exposure.scale(part / questions, entering=4 * UNIT, moving=6 * UNIT)
+            schema.exposure.scale(part / questions, entering=_DEAREST, moving=_DEAREST)
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
@@ -240,7 +242,8 @@ def useful_cells(
         return min(int(rows / (theta * scale)), _MOST_CELLS), most, scale
     degree = 0
     for k in range(1, min(attributes, most + 1)):
-        if 2 ** (k + 1) * theta * one * (attributes - k) <= rows:
+        useful = 2 ** (k + 1) * theta * one * (attributes - k) <= rows
+        if useful and 2 ** (k + 1) <= _MOST_CELLS:
             degree = k
     return 2 ** (degree + 1), degree, one * (attributes - degree)
 
