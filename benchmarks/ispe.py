@@ -155,8 +155,8 @@ def figures(adult_table: Path | None, repetitions: int = 5) -> None:
         for grid in grids:
             found = run_experiment(comparison_tasks(grid, repetitions=repetitions), folder)
             _print_means(grid.name, found, "size")
-        print("(2, 8)-tree: posterior, consistency, weighted consistency")
-        leaves = np.random.default_rng(1).poisson(40, 128)
+        print("(2, 6)-tree: posterior, consistency, weighted consistency")
+        leaves = np.random.default_rng(1).poisson(40, 32)
         _print_means("poisson", run_experiment(tree_tasks(leaves), folder), "budgets", BUDGETS)
 
 

@@ -208,3 +208,10 @@ class TestSmoothing:
         assert difference_of_neighbours(axes, sigma=0.5, iterations=0) == pytest.approx(
             math.sqrt(2)
         )
+
+    def test_long_axes_and_many_iterations_cost_no_more(self) -> None:
+        long = [Line(10**9, 10**9), Siblings(np.zeros(5000, np.int64))]
+        found = difference_of_neighbours(long, sigma=0.5, iterations=5)
+        short = [Line(100, 100), Siblings(np.zeros(5000, np.int64))]
+        assert found == pytest.approx(difference_of_neighbours(short, sigma=0.5, iterations=5))
+        assert difference_of_neighbours([Line(1, 1)], sigma=0.5, iterations=5) > 0

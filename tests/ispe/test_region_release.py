@@ -439,7 +439,7 @@ def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None
     from hushtable.query.crossing import Layout
     from hushtable.query.neighbours import Neighbourhood
     from hushtable.query.posterior import Estimator
-    from hushtable.query.reference import Alike, credible_regions
+    from hushtable.query.reference import Alike, credible_cells
 
     random = np.random.default_rng(1)
     cells = random.laplace(0, 5, (40, 40)).round()
@@ -448,13 +448,41 @@ def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None
     labels[:, 20:] = 1
     layout = Layout(cells, labels, np.array([0, 8000]))
     neighbourhood = Neighbourhood.in_order((40, 40))
-    credible = credible_regions(layout, neighbourhood, Estimator(Fraction(5), Fraction(5)))
-    assert credible.tolist() == [True, False]
-    alike = Alike.of(layout, neighbourhood, np.array([45, 19, 20, 75]), credible)
+    credible = credible_cells(layout, neighbourhood, Estimator(Fraction(5), Fraction(5)))
+    credible = credible.reshape(40, 40)
+    assert credible[:, :16].mean() > 0.9 and not credible[:, 24:].any()
+    alike = Alike.of(layout, neighbourhood, np.array([45, 0, 75, 70]), credible.reshape(-1))
     assert alike.count.tolist() == [5, 3, 1, 1]
     assert alike.siblings.tolist() == [795, 797, 799, 799]
     assert alike.rest[0] == pytest.approx(
         -cells[:, :20].sum() + cells[1, 4:7].sum() + cells[0, 5] + cells[2, 5]
     )
     quiet = Estimator(Fraction(1, 2), Fraction(5))
-    assert not credible_regions(layout, neighbourhood, quiet).any()
+    assert not credible_cells(layout, neighbourhood, quiet).any()
+
+
+def test_hundreds_of_siblings_are_no_neighbourhood(tmp_path: Path) -> None:
+    values = Hierarchy.flat([f"v{i}" for i in range(90)])
+    schema = Schema("flat", Fraction(1), attributes=(nominal("v", values),))
+    release = experiment_release(
+        some_counts(schema),
+        schema,
+        tmp_path / "r",
+        mechanism="ispe",
+        epsilon="0.01",
+        settings={"xi": "100000"},
+        entropy=SeededEntropy(1),
+    )
+    assert release.arrays["counts"].shape == (1,)
+    assert "equal" not in release.count("v = 'v3'").note
+    assert np.array_equal(release.cells(), release.reading(reference=False).cells())
+
+
+def test_cells_in_lots_are_the_same_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hushtable.query import reference, regions
+
+    release = release_of(tmp_path, "ispe", "0.02", xi="10000")
+    whole = release.cells()
+    monkeypatch.setattr(regions, "_SEEN", 200)
+    monkeypatch.setattr(reference, "_LOT", 1)
+    assert release.cells() == pytest.approx(whole)

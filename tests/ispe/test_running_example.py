@@ -78,7 +78,7 @@ QUERY = Box((CodeSet.single(1), CodeSet.of((1, 3))))  # x5 + x6
 
 def test_the_observations_of_the_query() -> None:
     """θ̃ = By with B's rows y5 + y6 and −y8 − y9 + y13."""
-    _, parts, _ = reader()._parts((QUERY,), (), 1)
+    _, parts, _ = reader().parts((QUERY,), (), 1)
     part = parts.part(0)
     assert (part.cells, part.siblings) == (2, 2)
     assert part.seen == pytest.approx(Y[5] + Y[6])

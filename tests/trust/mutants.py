@@ -331,6 +331,9 @@ HIERARCHICAL = "tests/mechanisms/test_trees.py"
 
 _EVERY_COEFFICIENT = "test_every_coefficient_takes_noise_once_at_the_scale_of_its_factors"
 _NO_FACTOR_FITS = "test_what_no_factor_s_noise_would_fit_is_refused_before_anything_is_read"
+_FOREIGN_PARTITION = (
+    'raise OptionError("a partition is a Regions, Grid, Whole or Marginal of hushtable.curator")'
+)
 _SCALE_CHECK = "check_scale(scale * max(factor for _, factor in transform.blocks()))"
 
 TRANSFORMS = [
@@ -477,11 +480,46 @@ TRANSFORMS = [
     ),
     Mutant(
         "what was put in front of a transform comes along",
-        "curator/curator.py",
+        "curator/own.py",
         "return product_from_dict([type(axis).to_dict(axis) for axis in axes])",
         "return transform",
         (f"{CURATOR}::TestMisuse",),
         quick=True,
+    ),
+    Mutant(
+        "a foreign partition let in",
+        "curator/own.py",
+        _FOREIGN_PARTITION,
+        "return partition",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "a measure used as it came",
+        "curator/own.py",
+        "_own_measure(given.measure),",
+        "given.measure,",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "a score used as it came",
+        "curator/curator.py",
+        "score = own_score(score)",
+        "pass",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "an epsilon of its own kind",
+        "privacy/loss.py",
+        "ratio = Fraction(int(value.numerator), int(value.denominator))",
+        "ratio = Fraction(value)",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "a size of its own kind",
+        "transforms/axis.py",
+        "if type(size) is not int or",
+        "if not isinstance(size, int) or",
+        ("tests/transforms/test_transform_descriptions.py",),
     ),
     Mutant(
         "noise of a large factor that does not fit",
@@ -1656,7 +1694,7 @@ PRIVBAYES = [
     Mutant(
         "measures of anyone's own",
         "curator/families.py",
-        "if type(measure) not in MEASURES:",
+        "if not any(type(measure) is known for known in MEASURES):",
         "if not isinstance(measure, MEASURES):",
         (f"{PRIVBAYES_SCORES}::TestRefusals::test_measures_of_ones_own",),
     ),
@@ -1782,3 +1820,156 @@ PRIVBAYES = [
 ]
 
 MUTANTS = (*MUTANTS, *PRIVBAYES)
+
+
+NOISE_SUMS = "tests/ispe/test_noise_sums.py"
+POSTERIORS = "tests/ispe/test_posteriors.py"
+GROWING = "tests/ispe/test_growing.py"
+EXAMPLE = "tests/ispe/test_running_example.py"
+REGIONS = "tests/ispe/test_region_release.py"
+PAID = f"{REGIONS}::test_both_histograms_cost_epsilon_together"
+
+ISPE = [
+    Mutant(
+        "regions paid for with all of epsilon again",
+        "mechanisms/regions.py",
+        "return cls(first, epsilon - first)",
+        "return cls(first, epsilon)",
+        (PAID,),
+    ),
+    Mutant(
+        "half of what the regions may cost is left over",
+        "mechanisms/regions.py",
+        "return cls(first, epsilon - first)",
+        "return cls(first, (epsilon - first) / 2)",
+        (PAID,),
+    ),
+    Mutant(
+        "cells measured at the price of the regions",
+        "mechanisms/regions.py",
+        "return curator.noisy_coefficients(cells, epsilon=split.cells)",
+        "return curator.noisy_coefficients(cells, epsilon=split.regions)",
+        (PAID,),
+    ),
+    Mutant(
+        "alpha1 as large as epsilon",
+        "mechanisms/regions.py",
+        "if first >= epsilon:",
+        "if first > epsilon:",
+        (f"{REGIONS}::test_alpha1_is_less_than_epsilon",),
+    ),
+    Mutant(
+        "differences without their bars",
+        "query/neighbours.py",
+        "near = np.abs(values[here] - values[there]) < below",
+        "near = values[here] - values[there] < below",
+        (GROWING,),
+    ),
+    Mutant(
+        "others next to the last of an order",
+        "query/neighbours.py",
+        "return Line(attribute.size, attribute.declared)",
+        "return Line(attribute.size, attribute.size)",
+        (GROWING,),
+    ),
+    Mutant(
+        "regions hung together one edge too few",
+        "query/neighbours.py",
+        "root[np.maximum(one, other)] = np.minimum(one, other)",
+        "root[np.maximum(one, other)[:1]] = np.minimum(one, other)[:1]\n            break",
+        (GROWING,),
+    ),
+    Mutant(
+        "a mask that is not weighted anew at the edges",
+        "mechanisms/smoothing.py",
+        "return np.asarray(mixed / held.reshape(-1, *[1] * (along.ndim - 1)))",
+        "return np.asarray(mixed)",
+        (GROWING,),
+    ),
+    Mutant(
+        "the count of a region without its noise",
+        "query/posterior.py",
+        "return NoiseSum(self.cell_scale, siblings, self.region_scale, 1)",
+        "return NoiseSum(self.cell_scale, siblings, self.region_scale / 2, 1)",
+        (POSTERIORS,),
+    ),
+    Mutant(
+        "cells with half of their noise",
+        "query/posterior.py",
+        "return NoiseSum(self.cell_scale, cells)",
+        "return NoiseSum(self.cell_scale / 2, cells)",
+        (POSTERIORS, EXAMPLE),
+    ),
+    Mutant(
+        "equal cells not counted as often as there are",
+        "query/posterior.py",
+        "times, target, others = float(len(cells)), rest, siblings",
+        "times, target, others = 1.0, rest, siblings",
+        (POSTERIORS,),
+    ),
+    Mutant(
+        "a prior that lets negative counts be",
+        "query/posterior.py",
+        'return -seen if self.prior == "non-negative" else None',
+        "return None",
+        (POSTERIORS,),
+    ),
+    Mutant(
+        "intervals that leave twice as much out",
+        "query/posterior.py",
+        "half = (1 - confidence) / 2",
+        "half = 1 - confidence",
+        (POSTERIORS,),
+    ),
+    Mutant(
+        "densities without their step",
+        "query/densities.py",
+        "values = np.fft.irfft(np.exp(-exponent), length)[: length // 2] / step",
+        "values = np.fft.irfft(np.exp(-exponent), length)[: length // 2]",
+        (NOISE_SUMS,),
+    ),
+    Mutant(
+        "regions that a box cuts taken as a whole",
+        "query/crossing.py",
+        "cut = siblings > 0",
+        "cut = siblings > 1",
+        (REGIONS,),
+    ),
+    Mutant(
+        "neighbours believed to be equal whatever is seen",
+        "query/reference.py",
+        "same = valid & (layout.labels[place] == label) & credible[places]",
+        "same = valid & (layout.labels[place] == label)",
+        (REGIONS,),
+    ),
+    Mutant(
+        "the assumption of equal cells not said",
+        "query/regions.py",
+        "note = ALIKE.format(self.note) if alike.count[i] > 1 else None",
+        "note = None",
+        (REGIONS,),
+    ),
+    Mutant(
+        "region numbers of a release believed",
+        "release/regions.py",
+        "if int(numbers.min()) < 0 or int(numbers.max()) >= number:",
+        "if False:",
+        (REGIONS,),
+    ),
+    Mutant(
+        "regions in pieces believed",
+        "query/crossing.py",
+        "if int(components(self.labels.size, links).max()) + 1 != self.regions:",
+        "if False:",
+        (REGIONS,),
+    ),
+    Mutant(
+        "a cut of equal cells",
+        "mechanisms/kdtree.py",
+        "if gain <= max(least, 0.0):",
+        "if gain <= 0.0:",
+        (REGIONS,),
+    ),
+]
+
+MUTANTS = (*MUTANTS, *ISPE)

@@ -15,6 +15,7 @@ from hushtable.cli.show import print_json, print_table
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
+    from hushtable.evaluation.shapes import ShapeForecast
     from hushtable.planner import Forecast, Plan
     from hushtable.planner.sparse import SummaryForecast
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 @click.option("--error", type=float, help="Also say which ε makes a typical count this exact.")
 @click.option("--people", type=int, help="About how many rows there are: for relative errors.")
 @click.option("--typical", type=float, default=1.0, show_default=True, help="Rows per used cell.")
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    help="Also try what cannot be forecast on made-up tables: continuous, random or sparse.",
+)
 @click.option("--budgets", is_flag=True, help="Let the levels of trees have shares of ε.")
 @click.option("--plot", type=FilePath, help="Draw error against size of question: .png or .svg.")
 @json_option
@@ -36,6 +43,7 @@ def plan(
     error: float | None,
     people: int | None,
     typical: float,
+    shapes: tuple[str, ...],
     budgets: bool,
     plot: Path | None,
     as_json: bool,
@@ -61,15 +69,51 @@ def plan(
         typical=typical,
         budgets=budgets,
     )
+    tried = _tried(found, shapes)
     needed = {f.mechanism: f.epsilon_for(error) for f in found.forecasts} if error else {}
     if plot is not None and found.forecasts:
         from hushtable.evaluation.plan_picture import draw_plan
 
         draw_plan(found, plot)
     if as_json:
-        print_json(_told(found, error, needed))
+        print_json(_told(found, error, needed) | {"shapes": [t.to_dict() for t in tried]})
     else:
         _print_plan(found, schema, error, needed)
+        _print_shapes(tried)
+
+
+def _tried(found: Plan, shapes: tuple[str, ...]) -> list[ShapeForecast]:
+    """The errors of mechanisms that depend on the data, on made-up tables of declared shapes."""
+    if not shapes:
+        return []
+    from hushtable.evaluation.shapes import forecast_on_shape
+    from hushtable.planner.plan import DATA_DEPENDENT
+
+    if found.people is None:
+        raise OptionError("--shape makes up a table: say by --people how many rows it has")
+    return [
+        forecast
+        for shape in dict.fromkeys(shapes)
+        for forecast in forecast_on_shape(
+            found.schema,
+            epsilon=found.epsilon,
+            shape=shape,
+            people=found.people,
+            mechanisms=("basic", *DATA_DEPENDENT),
+        )
+    ]
+
+
+def _print_shapes(tried: list[ShapeForecast]) -> None:
+    if not tried:
+        return
+    shapes = list(dict.fromkeys(forecast.shape for forecast in tried))
+    errors = {(f.mechanism, f.shape): _short(f.rmse) for f in tried}
+    rows = [
+        [mechanism, *(errors[mechanism, shape] for shape in shapes)]
+        for mechanism in dict.fromkeys(forecast.mechanism for forecast in tried)
+    ]
+    print_table("std. error of random ranges of made-up tables", ["mechanism", *shapes], rows)
 
 
 def _check_plot(plot: Path | None) -> None:

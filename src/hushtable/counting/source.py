@@ -21,7 +21,9 @@ from hushtable.errors import DataError, HushError
 from hushtable.scratch import spill_folder
 
 _PARQUET_ENDINGS = (".parquet", ".pq")
-_BY_STATISTICS = "statistics_propagation,join_filter_pushdown"
+# What a file says of all its rows at once must not decide which of them are read. Besides, a filter
+# that is pushed down works out every code a second time, ten times as slowly for numbers in text.
+_DISABLED = "filter_pushdown,join_filter_pushdown,statistics_propagation"
 
 
 @contextmanager
@@ -40,8 +42,7 @@ def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None)
             # How far a query is, and so how long it takes, is nobody's business; it would also
             # be printed among our own output.
             connection.con.execute("SET enable_progress_bar = false")
-            # What a file says of all its rows at once must not decide which of them are read.
-            connection.con.execute(f"SET disabled_optimizers = '{_BY_STATISTICS}'")
+            connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
             with silent_engine("the table could not be opened"):
                 table = _any_table(connection, data, columns, form or CsvFormat(), spill)
             yield table

@@ -155,7 +155,7 @@ def consistent(release: Release, asked: Ranges) -> Floats:
     assert isinstance(reader, RegionReader)
     found = []
     for box in range_boxes(asked.starts, asked.stops):
-        _, parts, _ = reader._parts((box,), (), 1)
+        _, parts, _ = reader.parts((box,), (), 1)
         share = parts.cells / (parts.cells + parts.siblings + 1)
         found.append(float((parts.seen + share * parts.apart).sum()))
     return np.array(found)

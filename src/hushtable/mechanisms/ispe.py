@@ -20,7 +20,7 @@ Algorithm 2 compares absolute differences. With neighbourhood reference the like
 all equal cells together: the paper's product uses the noise of the neighbours twice (it is
 `likelihood=plain`). Nominal attributes have siblings for neighbours. A mask at the edge of the
 domain is weighted anew. Parameters that are not given follow from ε and the schema. Neighbours are
-only looked at in regions whose noisy cells do not contradict that they are equal.
+only looked at where the noisy cells around do not contradict that they are equal.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
-SHARE = Fraction(1, 2)
+SHARE = Fraction(9, 10)
 
 Box = tuple[slice, ...]
 

@@ -95,13 +95,15 @@ def difference_of_neighbours(axes: Sequence[Axis], *, sigma: float, iterations: 
 
 
 def _responses(axis: Axis, sigma: float, iterations: int) -> tuple[Floats, Floats]:
-    """What two neighbours in the middle of an axis are made of: a weight for each code."""
+    """What two neighbours in the middle of an axis are made of: how two impulses spread there."""
     if isinstance(axis, Line):
-        pair = [axis.ordered // 2, max(axis.ordered // 2 - 1, 0)]
+        reach = iterations * (len(mask(sigma)) - 1)
+        size = min(axis.ordered, 2 * reach + 4)  # no impulse comes further
+        axis, pair = Line(size, size), (size // 2, max(size // 2 - 1, 0))
     else:
-        pair = max(axis.families, key=len, default=np.zeros(2, np.int64))[:2].tolist()
-    # Row by row, the identity's image holds each code's weights: columns are impulses.
-    image = gaussian(
-        np.eye(axis.size), [axis, Line(axis.size, 1)], sigma=sigma, iterations=iterations
-    )
-    return image[pair[0]], image[pair[1]]
+        family = max(axis.families, key=len, default=np.zeros(2, np.int64))
+        pair = int(family[0]), int(family[1])
+    impulses = np.zeros((axis.size, 2))
+    impulses[pair, (0, 1)] = 1.0
+    spread = gaussian(impulses, [axis, Line(2, 1)], sigma=sigma, iterations=iterations)
+    return spread[:, 0], spread[:, 1]

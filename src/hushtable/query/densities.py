@@ -126,11 +126,6 @@ def _grain(noise: NoiseSum) -> float:
 # ── sums that are close to normal ────────────────────────────────────────────────────────────────
 
 
-def kurtosis(variance: Floats, fourth: Floats) -> Floats:
-    """The excess kurtosis of sums, from their variance and fourth cumulant."""
-    return np.asarray(fourth / variance**2)
-
-
 def cumulants(scale: Fraction) -> tuple[float, float]:
     """The second and the fourth cumulant of one noise: v, and 3v² + v."""
     variance = DiscreteLaplaceSum(scale, 1).variance

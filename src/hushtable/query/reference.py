@@ -14,15 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.query.crossing import Layout
-from hushtable.query.densities import Floats, log_density, sums_by
+from hushtable.query.densities import Floats, log_density
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.query.moments import cumulants_on, equal_rows, likely, part_cumulants
-from hushtable.query.neighbours import Neighbourhood
+from hushtable.query.neighbours import Line, Neighbourhood
 from hushtable.query.posterior import Estimator, Hill, Likelihood
 
 Integers = NDArray[np.int64]
 
 POINTS = 512
+WINDOW = 3
+"""How many codes to either side are looked at to see whether neighbours differ by noise alone."""
+
 _LOT = 2**20
 _TAIL = 40.0
 
@@ -50,13 +53,13 @@ class Alike:
         places: Integers,
         credible: NDArray[np.bool_],
     ) -> Alike:
-        """Neighbours are looked at in regions where it is credible that they are equal."""
+        """Neighbours are only looked at around cells where it is credible that they are equal."""
         label = layout.labels[places]
         columns = [layout.cells[places]]
         codes = np.unravel_index(places, layout.shape)
         for there, valid in neighbourhood.partners(codes):
             place = np.ravel_multi_index([np.where(valid, a, 0) for a in there], layout.shape)
-            same = valid & (layout.labels[place] == label) & credible[label]
+            same = valid & (layout.labels[place] == label) & credible[places]
             if same.any():
                 columns.append(np.where(same, layout.cells[place], np.nan))
         seen = np.stack(columns, axis=1)
@@ -72,28 +75,41 @@ class Alike:
         )
 
 
-def credible_regions(
+def credible_cells(
     layout: Layout, neighbourhood: Neighbourhood, estimator: Estimator
 ) -> NDArray[np.bool_]:
-    """The regions whose neighbouring cells differ no more than noise makes them differ.
+    """The cells around which neighbours differ no more than noise makes them differ.
 
     The mean square of the differences of equal cells is twice the variance of the noise, but for
-    what chance makes of so many.
+    what chance makes of those of one window: the mean of n squares of Laplace noises has a
+    deviation of √(5/n), and a tenth and twice that are let pass.
     """
-    squares, pairs = np.zeros(layout.regions), np.zeros(layout.regions)
-    codes = np.unravel_index(np.arange(layout.labels.size), layout.shape)
+    size = layout.labels.size
+    squares, pairs = np.zeros(size), np.zeros(size)
+    codes = np.unravel_index(np.arange(size), layout.shape)
     for there, valid in neighbourhood.partners(codes):
         place = np.ravel_multi_index([np.where(valid, a, 0) for a in there], layout.shape)
-        same = np.flatnonzero(valid & (layout.labels[place] == layout.labels))
-        label = layout.labels[same]
-        difference = layout.cells[same] - layout.cells[place[same]]
-        squares += sums_by(label, difference * difference, layout.regions)
-        pairs += np.bincount(label, minlength=layout.regions)
-    pairs = np.maximum(pairs / 2, 1.0)  # every pair came both ways round
+        same = valid & (layout.labels[place] == layout.labels)
+        squares += np.where(same, layout.cells - layout.cells[place], 0.0) ** 2
+        pairs += same
+    found, number, cells = (
+        _windowed(values.reshape(layout.shape), neighbourhood).reshape(-1)
+        for values in (squares, pairs, np.ones(size))
+    )
     noise = DiscreteLaplaceSum(estimator.cell_scale, 1).variance
-    # The mean of n squares of Laplace noises has a deviation of √(5/n): a tenth, and twice that.
-    most = 1.1 + 2 * np.sqrt(5 / layout.sizes)
-    return np.asarray(squares / 2 <= 2 * noise * pairs * most)
+    return np.asarray(found <= 2 * noise * number * (1.1 + 2 * np.sqrt(5 / cells)))
+
+
+def _windowed(values: Floats, neighbourhood: Neighbourhood) -> Floats:
+    """The sums over the cells around each: so many codes to either side along ordinal axes."""
+    for i, axis in enumerate(neighbourhood.axes):
+        if isinstance(axis, Line):
+            along = np.moveaxis(values, i, 0)
+            sums = np.concatenate([np.zeros_like(along[:1]), np.cumsum(along, axis=0)])
+            code = np.arange(len(along))
+            low, high = np.maximum(code - WINDOW, 0), np.minimum(code + WINDOW + 1, len(along))
+            values = np.moveaxis(sums[high] - sums[low], 0, i)
+    return values
 
 
 def alike_cumulants(estimator: Estimator, alike: Alike, likelihood: Likelihood) -> Floats:

@@ -34,7 +34,7 @@ from hushtable.query.posterior import (
     cornish_fisher,
     nearly_normal,
 )
-from hushtable.query.reference import Alike, alike_cumulants, credible_regions
+from hushtable.query.reference import Alike, alike_cumulants, credible_cells
 
 Integers = NDArray[np.int64]
 Read = Callable[[], NDArray[Any]]
@@ -42,10 +42,15 @@ Read = Callable[[], NDArray[Any]]
 NOTE = "posterior of noisy cells and noisy counts of regions"
 ALIKE = "{}; this one cell is taken to be equal to its neighbours in its region"
 
+MOST_NEIGHBOURS = 64
+"""Cells with more neighbours than this are answered without them."""
+
 PRIORS: tuple[Prior, ...] = ("uniform", "non-negative")
 LIKELIHOODS: tuple[Likelihood, ...] = ("joint", "plain")
 # Keys of owner and region are counted in a table of at most so many, and sorted beyond.
 _TABLE = 2**24
+# Noisy counts of cells and their neighbours that are held at once.
+_SEEN = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +102,16 @@ class RegionReader:
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The posterior means of a region cut by groups of codes along some axes."""
         sizes = cells_by_group(region, groups)
-        owner, parts, first = self._parts(region, groups, len(sizes))
+        owner, parts, first = self.parts(region, groups, len(sizes))
         cumulants = part_cumulants(self.estimator, parts)
         sums = np.stack([sums_by(owner, row, len(sizes)) for row in cumulants])
         laws = self._laws(owner, parts, sums)
-        if self.reference and (sizes == 1).any():
+        if self._refers and (sizes == 1).any():
             single = np.flatnonzero(sizes == 1)
             self._refer(single, first[np.searchsorted(owner, single)], sums, laws)
         return Estimates(sums[0], tuple(laws), np.arange(len(sizes)))
 
-    def _parts(
+    def parts(
         self, region: Region, groups: Groups, owners: int
     ) -> tuple[Integers, Parts, Integers]:
         """What each group asks of each region, in the order of groups; and a cell of each."""
@@ -187,10 +192,19 @@ class RegionReader:
         return np.asarray(self._cell_cumulants(np.asarray(places, np.int64))[1])
 
     def _cell_cumulants(self, places: Integers) -> Floats:
-        if self.reference:
-            alike = Alike.of(self.layout, self.neighbourhood, places, self._credible)
-            return alike_cumulants(self.estimator, alike, self.likelihood)
-        return part_cumulants(self.estimator, self.layout.single(places))
+        if not self._refers:
+            return part_cumulants(self.estimator, self.layout.single(places))
+        lots = -(-len(places) * (1 + len(self.neighbourhood.steps)) // _SEEN) or 1
+        found = []
+        for lot in np.array_split(places, lots):
+            alike = Alike.of(self.layout, self.neighbourhood, lot, self._credible)
+            found.append(alike_cumulants(self.estimator, alike, self.likelihood))
+        return np.concatenate(found, axis=1)
+
+    @property
+    def _refers(self) -> bool:
+        """Whether neighbours are looked at: hundreds of siblings are no neighbourhood."""
+        return self.reference and len(self.neighbourhood.steps) <= MOST_NEIGHBOURS
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         """The posterior variance of each of many boxes."""
@@ -213,7 +227,7 @@ class RegionReader:
         change = part_cumulants(self.estimator, parts) - share * self._whole[:, regions]
         found += np.stack([sums_by(boxes, row, len(starts)) for row in change])
         single = np.flatnonzero((stops - starts == 1).all(axis=1))
-        if self.reference and len(single):
+        if self._refers and len(single):
             places = np.ravel_multi_index(tuple(starts[single].T), self.neighbourhood.shape)
             found[:, single] = self._cell_cumulants(np.asarray(places, np.int64))
         return found
@@ -237,8 +251,8 @@ class RegionReader:
 
     @cached_property
     def _credible(self) -> NDArray[np.bool_]:
-        """The regions in which neighbours may be equal, as far as can be seen."""
-        return credible_regions(self.layout, self.neighbourhood, self.estimator)
+        """The cells around which neighbours may be equal, as far as can be seen."""
+        return credible_cells(self.layout, self.neighbourhood, self.estimator)
 
     @cached_property
     def _whole(self) -> Floats:
