@@ -232,7 +232,9 @@ def test_cells_are_the_answers_for_each_cell(tmp_path: Path, mechanism: str) -> 
 def test_the_assumption_of_equal_cells_is_said_with_the_answer(tmp_path: Path) -> None:
     release = release_of(tmp_path, "ispe", "0.004", xi="100000")
     cell = "age = 3 AND pay = 2 AND job = 'a'"
-    assert "equal to its neighbours" in release.count(cell).note
+    assert "equal to their neighbours" in release.count(cell).note
+    table = release.sql(f"SELECT age, COUNT(*) FROM mixed WHERE {cell} GROUP BY age")
+    assert "equal to their neighbours" in table.note
     assert "equal" not in release.count("age = 3").note
     plain = release.reading(reference=False)
     assert "equal" not in plain.count(cell).note

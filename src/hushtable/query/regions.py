@@ -40,7 +40,7 @@ Integers = NDArray[np.int64]
 Read = Callable[[], NDArray[Any]]
 
 NOTE = "posterior of noisy cells and noisy counts of regions"
-ALIKE = "{}; this one cell is taken to be equal to its neighbours in its region"
+ALIKE = "{}; single cells are taken to be equal to their neighbours in the same region"
 
 MOST_NEIGHBOURS = 64
 """Cells with more neighbours than this are answered without them."""

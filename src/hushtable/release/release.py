@@ -162,7 +162,7 @@ class Release:
         from hushtable.query.sql import parse_where
 
         value, law = self._reader.count(parse_where(where or "", self.schema))
-        return Answer(value, law, getattr(law, "note", None) or self._reader.note)
+        return Answer(value, law, _note((law,), self._reader))
 
     def sql(
         self,
@@ -227,7 +227,7 @@ class Release:
             count_name=query.count_name,
             confidence=confidence,
             simultaneous=simultaneous,
-            note=self._reader.note,
+            note=_note(estimates.laws, self._reader),
             places={g.column: place for g, place in zip(query.groups, places, strict=True)},
         )
         return table.ordered(query.order, query.limit, query.offset).select(query.selected)
@@ -332,6 +332,12 @@ class Release:
         if isinstance(self._reader, RowReader):
             return round(self._reader.total)
         return max(round(self.count().value), 0)
+
+
+def _note(laws: Sequence[NoiseLaw], reader: Reader) -> str:
+    """Where answers come from; where one of them rests on more than the others, that too."""
+    notes = (getattr(law, "note", None) for law in laws)
+    return next((note for note in notes if note), reader.note)
 
 
 def _empty_batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
