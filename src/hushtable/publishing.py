@@ -32,7 +32,8 @@ from hushtable.privacy.loss import (
     parse_epsilon,
 )
 from hushtable.release.release import Release
-from hushtable.release.store import FORMAT, Content, write_arrays, write_manifest
+from hushtable.release.store import FORMAT, Content, write_manifest
+from hushtable.release.writing import write_content
 from hushtable.schema import Schema
 from hushtable.scratch import held_folder, partial_folder, remove_abandoned, sync_folder
 
@@ -280,8 +281,7 @@ def _write(
     partial = partial_folder(target, reservation.id)
     partial.mkdir(mode=0o700)
     with held_folder(partial):
-        manifest["arrays"] = write_arrays(partial, content.arrays)
-        manifest |= _write_table(partial, manifest, content)
+        manifest |= write_content(partial, Schema.from_dict(manifest["schema"]), content)
         step("publish")
         _check_free(target)  # another may have taken the name; ε can still be given back
         # Announced before the manifest is there: without one, no reader opens the folder.
@@ -292,16 +292,6 @@ def _write(
         sync_folder(target.parent)
     step("record")
     books.published(reservation.id, checksum)
-
-
-def _write_table(folder: Path, manifest: dict[str, Any], content: Content) -> dict[str, Any]:
-    """A summary is also written as a table for everyone; others are dense, and have no table."""
-    if content.reader != "summary":
-        return {}
-    from hushtable.release.summary import write_table
-
-    schema = Schema.from_dict(manifest["schema"])
-    return {"table": write_table(folder, schema, dict(content.arrays), content.parameters)}
 
 
 def _what_was_spent(books: Ledger, reservation: Reservation) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from slow_encoding import counted, make
 
@@ -130,7 +134,7 @@ def test_ids_that_look_alike_are_different_people() -> None:
     "kind",
     [
         *(pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(20, 2)),
-        *(pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.large_string()),
+        *(pa.date32(), pa.large_string()),
         *(pa.binary(), pa.bool_(), pa.float16(), pa.decimal256(50, 2), pa.uuid()),
     ],
     ids=str,
@@ -155,6 +159,41 @@ def test_ids_may_be_of_any_type(kind: pa.DataType) -> None:
 def test_ids_that_are_no_plain_values_are_refused_by_type_alone(kind: pa.DataType) -> None:
     with pytest.raises(DataError, match="column 'id' is of type"):
         counted(pa.table({"id": pa.nulls(1, kind), "v": [1]}), schema(2))
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("ns", "UTC")], ids=str)
+def test_times_are_refused_as_ids(kind: pa.DataType) -> None:
+    """Read to the microsecond, those of two people could be one."""
+    with pytest.raises(DataError, match="the unit's column holds times"):
+        counted(pa.table({"id": pa.nulls(1, kind), "v": [1]}), schema(2))
+
+
+def test_zero_is_one_person_with_either_sign(tmp_path: Path) -> None:
+    table = pa.table({"id": [0.0, -0.0, 0.0], "v": [1, 1, 1]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet", table.to_pandas()):
+        assert counted(source, schema(1)) == {1: 1}
+
+
+def test_equal_numbers_of_python_are_one_person() -> None:
+    ids = [1, 1.0, np.float32(1), Decimal("1.0"), np.int8(1), 1.5, float("inf"), 2**70]
+    frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "v": [1] * len(ids)})
+    assert counted(frame, schema(1)) == {1: 4}
+
+
+def test_long_decimals_are_told_apart_as_ids(tmp_path: Path) -> None:
+    """As floats they would be one."""
+    ids = pa.array([Decimal(10**20), Decimal(10**20 + 1), Decimal(10**20)], pa.decimal256(40, 0))
+    table = pa.table({"id": ids, "v": [1, 1, 1]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet"):
+        assert counted(source, schema(1)) == {1: 2}
+
+
+@pytest.mark.parametrize("name", ["M?ller", "M\ufffdller", "?", "a\udc80"])
+def test_ids_with_marks_of_broken_characters_are_nobody_s(name: str) -> None:
+    frame = pd.DataFrame({"id": [name, "b", "b"], "v": [1, 1, 1]}, dtype=object)
+    assert counted(frame, schema(1)) == {1: 1}
 
 
 def test_python_objects_of_polars_are_refused_as_ids() -> None:

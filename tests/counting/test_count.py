@@ -51,6 +51,13 @@ def test_domains_of_up_to_2_to_the_62_cells_are_counted() -> None:
         count_table(table((0, 0)), ranges(2**31, 2**31 + 1))
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_last_cell_is_counted_where_codes_become_wide(more: int) -> None:
+    schema = ranges(2**16, 2**15 + more)
+    last = (2**16 - 1, 2**15 + more - 1)
+    assert counted(table(last, last), schema) == {schema.cells - 1: 2}
+
+
 @pytest.mark.parametrize("attributes", [30, 700])
 def test_larger_domains_are_refused_in_one_line(attributes: int) -> None:
     schema = ranges(*[10**12] * attributes)

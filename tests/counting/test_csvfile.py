@@ -376,6 +376,25 @@ def test_what_an_encoding_does_not_have_is_one_odd_value(tmp_path: Path, encodin
     assert counted(path, CsvFormat(encoding=encoding)) == {17: 1, 23: 1}
 
 
+@pytest.mark.parametrize("encoding", ["euc-kr", "korean", "cp949"])
+def test_a_broken_character_of_korean_leaves_the_lines_below(tmp_path: Path, encoding: str) -> None:
+    """Python's own codec would take eight bytes for it, with the line ends among them."""
+    path = tmp_path / "odd.csv"
+    path.write_bytes("age,town\n5,x\n7,가\n".encode("euc-kr") + b"\xa4\xd4,x\n5,x\n7,x")
+    found = counted(path, CsvFormat(encoding=encoding))
+    path.write_bytes("age,town\n5,x\n7,가\n".encode("euc-kr") + b"5,x\n7,x")
+    without = counted(path, CsvFormat(encoding=encoding))
+    assert sum(found.values()) - sum(without.values()) in (0, 1)
+    assert all(found[cell] >= rows for cell, rows in without.items())
+
+
+def test_an_open_quote_costs_no_more_than_it_has_text_below(tmp_path: Path) -> None:
+    """Read again with each further line, it would take minutes here; lines it drops are its own."""
+    lines = [b"5"] * 200_000
+    text = b"h\n" + b"\n".join([b'"6', *lines]) + b"\n"
+    assert kept(text, multiline=True) == lines
+
+
 def slow_fields(line: str) -> list[str] | None:
     """The fields of a line that is well-formed by itself, else None."""
     fields, rest = [], line

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable.counting import code_table, count_table
+from hushtable.counting.readable import readable
 from hushtable.errors import DataError
 from hushtable.schema import (
     Dates,
@@ -76,11 +77,22 @@ def test_categories_may_be_no_text_either() -> None:
         assert [got[row] for row in range(5)] == [0, 2, 1, 2, 2]
 
 
-def test_an_id_that_is_no_text_is_an_id(tmp_path: Path) -> None:
-    column = broken_text([b"p", b"p", b"\xff\xfe", None])
+def test_an_id_that_is_no_text_is_nobody_s(tmp_path: Path) -> None:
+    """Marks in the place of bytes that are no text would make one person of two."""
+    column = broken_text([b"p", b"p", b"M\xfcller", b"M\xf6ller", b"M?ller", None])
     described = Schema("t", Fraction(1), (ordinal("row", IntegerRange(0, 99)),), unit=Unit("v", 1))
     for source in sources(column, tmp_path).values():
-        assert count_table(source, described).counts.sum() == 2
+        counts = count_table(source, described)
+        assert counts.counts.tolist() == [1] and counts.codes[0] in (0, 1)
+
+
+@pytest.mark.parametrize("odd", [0, 700, 1999])
+def test_one_broken_text_among_many_leaves_the_others_as_they_are(odd: int) -> None:
+    values = [f"t{i}".encode() for i in range(2000)]
+    expected = [value.decode() for value in values]
+    values[odd], expected[odd] = b"x\xffy", "x?y"
+    table = readable(pa.table({"v": broken_text(values)}), ["v"])
+    assert table["c0"].to_pylist() == expected
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +16,13 @@ from hushtable.curator.partition import Marginal, View
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.noise.bulk import EntropyNoise
+from hushtable.noise.tables import gap_tables, geometric_tables, laplace_tables
 from hushtable.privacy.account import Account
 from hushtable.privacy.loss import Exposure, parse_epsilon
 from hushtable.summaries import Filter, Structure
+from hushtable.summaries.laws import chance_of_filter
 from hushtable.summaries.sketch import Sketch
+from hushtable.transforms import Haar, Identity, Product
 
 
 def curator(occupied: int = 5, data: Any = None) -> Curator:
@@ -76,6 +80,45 @@ def test_an_epsilon_of_its_own_kind_costs_what_it_is(epsilon: Any) -> None:
     with pytest.raises(Exception, match="left"):
         asked.noisy_total(epsilon=epsilon)
     assert asked.spent == 0
+
+
+@pytest.mark.parametrize(("kind", "size"), [(Identity, 61), (Haar, 59)])
+def test_a_price_is_not_remembered_for_a_transform_of_somebody_s_making(
+    kind: Any, size: int
+) -> None:
+    """Sizes that nobody else asks for, so that it is the forged one that would be remembered."""
+    forged = kind(size)
+    object.__setattr__(forged, "matrix", lambda: np.zeros((size, size), np.int64))
+    assert Product((forged,)).moving == 0
+    honest = kind(size)
+    factors = [float(c.factor) for c in honest.classes for _ in range(c.start, c.stop)]
+    columns = (honest.matrix() / np.array(factors)[:, None]).T
+    largest = max(float(abs(a - b).sum()) for a in columns for b in columns)
+    assert Product((honest,)).moving == math.ceil(largest - 1e-9) >= 2
+
+
+class Shrunk(Fraction):
+    """Equal to a scale, and a thousandth of it where its parts are used."""
+
+    @property
+    def denominator(self) -> int:
+        return 1000 * super().denominator
+
+
+SCALE = Fraction(10) + Fraction(1, 977)  # which nobody else asks for
+
+
+@pytest.mark.parametrize("law", [laplace_tables, geometric_tables, gap_tables])
+def test_tables_are_not_remembered_for_a_scale_of_its_own_kind(law: Any) -> None:
+    forged, honest = law(Shrunk(SCALE)), law(SCALE)
+    assert not np.array_equal(forged.thresholds, honest.thresholds)
+    assert law(SCALE) is honest
+
+
+def test_chances_are_not_remembered_for_a_scale_of_its_own_kind() -> None:
+    forged = chance_of_filter(Shrunk(SCALE), 5, two_sided=True)
+    honest = chance_of_filter(SCALE, 5, two_sided=True)
+    assert float(forged) < 1e-9 < float(honest)
 
 
 class TwoFaced(str):

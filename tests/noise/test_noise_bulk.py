@@ -20,6 +20,7 @@ from noise_laws import (
     laplace_cdf,
     nearest,
 )
+from numpy.lib.stride_tricks import as_strided
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
@@ -217,6 +218,47 @@ def test_arrays_that_cannot_be_added_to_are_refused():
     for values in (np.zeros(4), np.zeros(4, np.int32), np.zeros(4, ">i8"), frozen):
         with pytest.raises(ValueError):
             EntropyNoise().add_laplace(values, Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [
+        ((4,), (0,)),
+        ((3, 3), (8, 8)),
+        ((2, 3), (16, 8)),
+        ((3, 2), (-8, 8)),
+        ((2, 2, 2), (24, 8, 16)),
+    ],
+)
+def test_values_that_share_memory_are_refused(shape, strides):
+    """One draw would be added to two of them, or lost to one."""
+    memory = np.zeros(99, np.int64)
+    values = as_strided(memory[50:], shape, strides)
+    with pytest.raises(ValueError, match="lie apart"):
+        EntropyNoise().add_laplace(values, Fraction(10))
+    assert not memory.any()
+
+
+def test_views_whose_values_lie_apart_take_noise():
+    memory = np.zeros((5, 7, 9), np.int64)
+    for values in (memory.T, memory[::-2], memory[1:2, :, ::-3], memory[:, :1, :1], memory[:0]):
+        memory[:] = 0
+        EntropyNoise().add_laplace(values, Fraction(10**9))
+        assert np.count_nonzero(memory) == values.size
+
+
+class Careless(np.ndarray):
+    """An array that forgets what is written to it."""
+
+    def __setitem__(self, where, values):
+        pass
+
+
+def test_noise_goes_to_the_memory_whatever_kind_of_array_it_is():
+    for kind in (lambda a: a.view(Careless), lambda a: np.ma.array(a, copy=False, mask=True)):
+        memory = np.zeros((20, 20), np.int64)
+        EntropyNoise().add_laplace(kind(memory)[:, ::2], Fraction(10**9))
+        assert np.count_nonzero(memory) == 200
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2000), Fraction(2**40) + Fraction(1, 3)])

@@ -299,7 +299,7 @@ def test_missing_and_extra_arrays_are_refused(folder, rewrite, names):
         content["arrays"] = dict.fromkeys(names, entry)
 
     rewrite(change)
-    refused(folder, "one array")
+    refused(folder, "must list the arrays")
 
 
 def test_an_array_listed_twice_is_refused(folder, rewrite):

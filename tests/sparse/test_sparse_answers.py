@@ -14,7 +14,7 @@ from hushtable.errors import QueryError
 from hushtable.noise.sparse import summarise
 from hushtable.query.answer import Answer
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.kept import CellNoise, Errors
+from hushtable.query.kept import CellNoise, Errors, KeptPlaces
 from hushtable.query.nodes import NodeSummary
 from hushtable.query.summary import CellSummary
 from hushtable.summaries import Filter, Priority, Rule, Structure, Threshold
@@ -48,14 +48,14 @@ def read(
     sided = not isinstance(rule, Filter) or rule.two_sided
     errors = Errors(scale, rule.theta, sided, kept.tau)
     if on == "cells":
-        return CellSummary(shape, lambda: kept.places, lambda: kept.values, errors)
-    return NodeSummary(structure, lambda: kept.places, lambda: kept.values, errors)
+        return CellSummary(shape, KeptPlaces(lambda: kept.places, lambda: kept.values), errors)
+    return NodeSummary(structure, KeptPlaces(lambda: kept.places, lambda: kept.values), errors)
 
 
 def weights(reader: Any) -> Any:
     """What every place stands for, from the definition."""
-    found = np.zeros(reader.places.max() + 1 if len(reader.places) else 1)
-    for place, v in zip(reader.places.tolist(), reader.values.tolist(), strict=True):
+    found = np.zeros(reader.kept.places.max() + 1 if len(reader.kept.places) else 1)
+    for place, v in zip(reader.kept.places.tolist(), reader.kept.values.tolist(), strict=True):
         found[place] = math.copysign(max(abs(v), reader.errors.tau), v)
     return found
 
@@ -190,7 +190,7 @@ class TestOneCell:
     @pytest.mark.parametrize("rule", [Threshold(40), Priority(30), Threshold(40, 10)])
     def test_by_its_noisy_count(self, rule: Rule) -> None:
         reader = read(rule)
-        kept = dict(zip(reader.places.tolist(), reader.values.tolist(), strict=True))
+        kept = dict(zip(reader.kept.places.tolist(), reader.kept.values.tolist(), strict=True))
         for code in range(0, 210, 7):
             cell = Box(tuple(CodeSet.single(int(c)) for c in np.unravel_index(code, SHAPE)))
             value, law = reader.count((cell,))
@@ -249,7 +249,9 @@ class TestFilters:
             kept = np.flatnonzero(np.abs(noisy) >= 6)
             found = noisy[kept]
             reader = CellSummary(
-                SHAPE, lambda k=kept: k, lambda v=found: v, Errors(SCALE, 6, True, 0.0)
+                SHAPE,
+                KeptPlaces(lambda k=kept: k, lambda v=found: v),
+                Errors(SCALE, 6, True, 0.0),
             )
             value, law = reader.count((BOXES[0],))
             assert abs(noisy.reshape(SHAPE)[brute(noisy, BOXES[0])].sum() - value) <= law.bias
@@ -272,8 +274,8 @@ def test_an_empty_summary_answers_zero_with_a_bar() -> None:
     none = np.zeros(0, np.int64)
     errors = Errors(SCALE, 50, True, 100.0)
     for reader in (
-        CellSummary((4, 4), lambda: none, lambda: none, errors),
-        NodeSummary(Structure("dyadic", (4, 4)), lambda: none, lambda: none, errors),
+        CellSummary((4, 4), KeptPlaces(lambda: none, lambda: none), errors),
+        NodeSummary(Structure("dyadic", (4, 4)), KeptPlaces(lambda: none, lambda: none), errors),
     ):
         value, law = reader.count((Box.full((4, 4)),))
         assert value == 0 and law.variance > 0
@@ -284,7 +286,8 @@ def test_an_empty_summary_answers_zero_with_a_bar() -> None:
 def test_a_vast_domain_is_not_laid_out() -> None:
     places, values = np.array([5, 10**17, 10**18 - 1]), np.array([3, 4, 5])
     errors = Errors(SCALE, 1, True, 0.0)
-    cells = CellSummary((10**9, 10**9), lambda: places, lambda: values, errors)
+    kept = KeptPlaces(lambda: places, lambda: values)
+    cells = CellSummary((10**9, 10**9), kept, errors)
     assert cells.count((Box.full((10**9, 10**9)),))[0] == 12
     assert cells.count((Box((CodeSet.of((0, 10**8)), CodeSet.full(10**9))),))[0] == 3
     last = CodeSet.single(10**9 - 1)
@@ -292,8 +295,6 @@ def test_a_vast_domain_is_not_laid_out() -> None:
     for on in ("cells", "dyadic"):
         reader: Any = cells
         if on == "dyadic":
-            reader = NodeSummary(
-                Structure("dyadic", (10**9, 10**8)), lambda: places, lambda: values, errors
-            )
+            reader = NodeSummary(Structure("dyadic", (10**9, 10**8)), kept, errors)
         with pytest.raises(QueryError, match="too many to lay out"):
             reader.cells()

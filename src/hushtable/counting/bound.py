@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from hushtable.errors import DataError
 from hushtable.schema import Schema
 
 
@@ -40,9 +41,18 @@ def bound_contributions(table: Any, schema: Schema) -> Any:
 
 
 def _person(column: Any) -> Any:
-    """The id as text without blanks around it; NaN is how some tools write a missing number."""
+    """The id as text without blanks around it; NULL for what cannot tell people apart.
+
+    That is NaN, as some tools write a missing number, and text with the marks that readers put in
+    the place of broken characters: two people whose ids are broken would displace each other.
+    """
     import ibis
 
+    if column.type().is_timestamp():
+        raise DataError("the unit's column holds times; ids must be text, numbers or dates")
     if column.type().is_floating():
-        column = ibis.cases((column.isnan(), ibis.null(column.type())), else_=column)
-    return column.cast("string").strip()
+        # Adding zero makes 0 of −0, which is printed otherwise.
+        column = ibis.cases((column.isnan(), ibis.null(column.type())), else_=column + 0.0)
+    person = column.cast("string").strip()
+    broken = person.contains("?") | person.contains("\ufffd")
+    return ibis.cases((broken, ibis.null("string")), else_=person)

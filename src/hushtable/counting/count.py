@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,13 @@ from hushtable.counting.bound import bound_contributions
 from hushtable.counting.csvfile import CsvFormat
 from hushtable.counting.encode import encode
 from hushtable.counting.source import open_table, silent_engine
+from hushtable.counting.tally import Tally
 from hushtable.errors import DataError
 from hushtable.schema import Schema
 
 MAX_CELLS = 2**62  # linear codes are 64-bit integers
 
+_BATCH = 2**20
 _PROBLEM = "the table could not be counted; check that its files are complete, and disk and memory"
 
 
@@ -26,7 +29,7 @@ _PROBLEM = "the table could not be counted; check that its files are complete, a
 class Counts:
     """The non-empty cells of a table: each one's linear code (last attribute fastest) and count.
 
-    The order of the cells means nothing.
+    The cells stand in the order of their codes.
     """
 
     shape: tuple[int, ...]
@@ -43,39 +46,47 @@ class CodedColumns:
 
 
 def count_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Counts:
-    """Encode, bound contributions and group by cell, all inside the engine."""
+    """Encode and bound contributions inside the engine; count the cells as it tells them."""
     if schema.cells > MAX_CELLS:
         raise DataError(
             f"the domain has about 10^{math.log10(schema.cells):.1f} cells; cell counts need at"
             " most 2^62, about 10^18.7"
         )
 
-    def cells(rows: Any) -> Any:
-        rows = rows.select(cell=_linear_code(rows, schema))
-        return rows.group_by("cell").aggregate(rows=rows.count())
-
-    arrow = _computed(cells, data, schema, csv)
-    return Counts(schema.shape, _numpy(arrow["cell"]), _numpy(arrow["rows"]))
+    tally = Tally()
+    with _bounded_rows(data, schema, csv) as rows:
+        for batch in _batches(rows.select(cell=_linear_code(rows, schema))):
+            tally.add(batch["cell"].to_numpy())
+    return Counts(schema.shape, *tally.result())
 
 
 def code_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> CodedColumns:
     """Encode and bound contributions inside the engine; keep the rows, as small integers."""
     narrow = [np.min_scalar_type(size - 1) for size in schema.shape]
 
-    def codes(rows: Any) -> Any:
-        return rows.select(**{f"k{i}": rows[f"k{i}"].cast(str(t)) for i, t in enumerate(narrow)})
+    with _bounded_rows(data, schema, csv) as rows:
+        names = [f"k{i}" for i in range(len(narrow))]
+        codes = {n: rows[n].cast(str(kind)) for n, kind in zip(names, narrow, strict=True)}
+        arrow = rows.get_backend().to_pyarrow(rows.select(**codes))
+    return CodedColumns(schema.shape, tuple(np.asarray(arrow[name]) for name in names))
 
-    arrow = _computed(codes, data, schema, csv)
-    return CodedColumns(schema.shape, tuple(np.asarray(arrow[f"k{i}"]) for i in range(len(narrow))))
 
-
-def _computed(
-    wanted: Callable[[Any], Any], data: Any, schema: Schema, csv: CsvFormat | None
-) -> Any:
-    """What is wanted of the encoded, bounded rows."""
+@contextmanager
+def _bounded_rows(data: Any, schema: Schema, csv: CsvFormat | None) -> Iterator[Any]:
+    """The encoded rows, contributions bounded, while the engine that holds them is open."""
     with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
-        result = wanted(bound_contributions(encode(table, schema), schema))
-        return result.get_backend().to_pyarrow(result)
+        yield bound_contributions(encode(table, schema), schema)
+
+
+def _batches(table: Any) -> Any:
+    """A stream of a table's rows, of which the engine never holds all."""
+    import ibis
+    from ibis.expr.operations import InMemoryTable
+
+    engine = table.get_backend()
+    for listed in table.op().find(InMemoryTable):  # lists of labels, which the engine must know
+        engine.to_pyarrow(listed.to_expr().limit(0))
+    return engine.con.sql(ibis.to_sql(table)).to_arrow_reader(_BATCH)
 
 
 def _columns(schema: Schema) -> list[str]:
@@ -84,11 +95,7 @@ def _columns(schema: Schema) -> list[str]:
 
 
 def _linear_code(rows: Any, schema: Schema) -> Any:
-    code = rows["k0"]
+    code = rows["k0"].cast("int64")
     for i, size in enumerate(schema.shape[1:], start=1):
         code = code * size + rows[f"k{i}"]
-    return code.cast("int64")
-
-
-def _numpy(column: Any) -> NDArray[np.int64]:
-    return np.ascontiguousarray(column.to_numpy(), dtype=np.int64)
+    return code.cast("int32" if schema.cells <= 2**31 else "int64")

@@ -28,7 +28,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 # Codecs without a state that outlives a character: what one line says must not change the next.
 _ENCODINGS = re.compile(
     r"ascii|utf-8(-sig)?|utf-(16|32)(-le|-be)?|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
-    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|euc_kr|johab"
+    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|johab"
 )
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -49,11 +49,20 @@ class CsvFormat:
         ):
             raise OptionError("the CSV delimiter must be a single plain character")
         try:
-            name = codecs.lookup(self.encoding or "utf-8").name
+            name = _codec(self.encoding or "utf-8")
         except (LookupError, TypeError, ValueError):
             raise OptionError("the CSV encoding is not one that Python knows") from None
         if not _ENCODINGS.fullmatch(name):
             raise OptionError("the CSV encoding is one in which a line can change the next")
+
+
+def _codec(encoding: str) -> str:
+    """The name of Python's codec.
+
+    Its euc_kr composes characters of eight bytes, over line ends; cp949 holds all of its others.
+    """
+    name = codecs.lookup(encoding).name
+    return "cp949" if name == "euc_kr" else name
 
 
 def is_csv(path: str) -> bool:
@@ -118,7 +127,7 @@ def _plain_copy(path: Path, form: CsvFormat, folder: Path) -> Path:
     try:
         with (unpack or _open_plain)(path) as file:
             encoding = form.encoding or _marked_encoding(path, unpack)
-            if unpack is None and codecs.lookup(encoding).name == "utf-8":
+            if unpack is None and _codec(encoding) == "utf-8":
                 return path
             with open(copy, "wb") as plain:
                 _recode(file, plain, encoding)
@@ -156,10 +165,10 @@ def _recode(file: Any, plain: IO[bytes], encoding: str) -> None:
 
     Bytes of a file that is UTF-8 already are copied as they are: the engine drops broken rows.
     """
-    if codecs.lookup(encoding).name == "utf-8":
+    if _codec(encoding) == "utf-8":
         shutil.copyfileobj(file, plain, 2**20)
         return
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    decoder = codecs.getincrementaldecoder(_codec(encoding))("replace")
     while piece := file.read(2**20):
         plain.write(decoder.decode(piece).encode("utf-8", "replace"))
     plain.write(decoder.decode(b"", True).encode("utf-8", "replace"))

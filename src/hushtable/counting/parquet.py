@@ -19,7 +19,7 @@ from hushtable.counting.columns import (
     sql_name,
     sql_paths,
 )
-from hushtable.counting.readable import check_type, readable_batch
+from hushtable.counting.readable import check_type, is_long_decimal, readable_batch
 from hushtable.errors import DataError
 
 # What the engine reads whatever the bits: text with `?` for bytes that are none, numbers, days.
@@ -60,8 +60,9 @@ def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
     with _arrow_file(path) as file:
         names = file.schema_arrow.names
         positions = match_columns(names, columns)
-        for position, column in zip(positions, columns, strict=True):
-            check_type(file.schema_arrow.types[position], column)
+        types = [file.schema_arrow.types[position] for position in positions]
+        for position, kind, column in zip(positions, types, columns, strict=True):
+            check_type(kind, column)
             if _is_decimal_of_any_length(file.schema, names[position]):
                 raise ColumnError(column, "decimal of any length")
     described = connection.con.execute(f"DESCRIBE SELECT * FROM {_read([path])}").fetchall()
@@ -69,7 +70,10 @@ def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
         path,
         tuple(name for name, *_ in described),
         tuple(positions),
-        tuple(described[position][1] for position in positions),
+        tuple(
+            str(kind) if is_long_decimal(kind) else described[position][1]
+            for position, kind in zip(positions, types, strict=True)
+        ),
     )
 
 

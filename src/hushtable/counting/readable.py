@@ -16,6 +16,7 @@ from hushtable.counting.columns import ColumnError
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800  # seconds since 1970
 _MOST_DIGITS = 38  # of the engine's decimals
+_FEW = 256  # texts that are decoded one by one
 _PLAIN = (
     *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp"),
     *("string", "large_string", "string_view"),
@@ -43,6 +44,13 @@ def check_type(kind: Any, name: str) -> None:
         plain = 0 <= kind.scale <= kind.precision
     if not plain and shown != "arrow.uuid":
         raise ColumnError(name, shown)
+
+
+def is_long_decimal(kind: Any) -> bool:
+    """Whether decimals of a type have more digits than the engine can hold."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_decimal(kind)) and kind.precision > _MOST_DIGITS
 
 
 def readable(data: Any, names: Any) -> Any:
@@ -106,6 +114,9 @@ def _texts(column: Any) -> Any:
     try:
         return raw.cast(pa.large_string())  # this looks at every byte
     except pa.ArrowInvalid:
+        if len(raw) > _FEW:  # the rest need not wait for one that is broken
+            middle = len(raw) // 2
+            return pa.concat_arrays([_texts(raw[:middle]), _texts(raw[middle:])])
         values = (value.as_py() for value in raw)
         decoded = [None if value is None else _decoded(value) for value in values]
         return pa.array(decoded, pa.large_string())
@@ -119,7 +130,7 @@ def _decoded(value: bytes) -> str:
 def _decimals(column: Any) -> Any:
     """Decimals of as many digits as their type has; others become nulls.
 
-    Types of more digits than the engine has become floats.
+    Those of types with more digits than the engine has become text: as floats, they would merge.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -133,8 +144,8 @@ def _decimals(column: Any) -> Any:
     low, high = (pa.scalar(end, digits.type) for end in ends)
     inside = pc.and_(pc.greater_equal(digits, low), pc.less_equal(digits, high))
     digits = pc.if_else(inside, digits, pa.scalar(None, digits.type)).view(kind)
-    if kind.precision > _MOST_DIGITS:
-        return digits.cast(pa.float64())
+    if is_long_decimal(kind):
+        return digits.cast(pa.large_string())
     return digits.cast(pa.decimal128(kind.precision, kind.scale))
 
 

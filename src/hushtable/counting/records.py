@@ -89,16 +89,12 @@ def _copy(data: Any, position: int, lines: Any, delimiter: int, multiline: bool)
     length = 0
     first = True
     while position < len(data):
-        end = _line_end(data, position)
+        # Only with the owner's word does a quote that is open take in the lines below.
+        end = _record_end(data, position) if multiline else _line_end(data, position)
         stop = end
         if stop > position and data[stop - 1] == _RETURN:
             stop -= 1
         good = _is_record(data, position, stop, delimiter)
-        # Only with the owner's word: try the lines below, as long as a quote is open.
-        while not good and multiline and end < len(data) and end - position < MAX_LINE:
-            end = _line_end(data, end + 1)
-            stop = end - 1 if data[end - 1] == _RETURN else end
-            good = _is_record(data, position, stop, delimiter)
         if not good:
             end = _line_end(data, position)
             stop = end
@@ -118,6 +114,19 @@ def _line_end(data: Any, position: int) -> Any:
     while position < len(data) and data[position] != _NEWLINE:
         position += 1
     return position
+
+
+@numba.njit(cache=True, nogil=True)
+def _record_end(data: Any, position: int) -> Any:
+    """The first line end with an even number of quotes before it, as in every good record."""
+    last = min(len(data), position + MAX_LINE + 2)
+    quoted = False
+    for i in range(position, last):
+        if data[i] == _QUOTE:
+            quoted = not quoted
+        elif data[i] == _NEWLINE and not quoted:
+            return i
+    return last
 
 
 @numba.njit(cache=True, nogil=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from hushtable.counting.readable import readable
 from hushtable.errors import DataError, HushError
 from hushtable.scratch import spill_folder
 
+_NUMBERS: Any = (Real, Decimal)
 _PARQUET_ENDINGS = (".parquet", ".pq")
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
@@ -201,6 +204,9 @@ def _as_text(value: Any) -> str | None:
         # NaN and NaT are not equal to themselves; asking pandas' NA raises.
         if value is None or value != value:
             return None
+        # Numbers that are equal have one text, as far as integers are told apart.
+        if isinstance(value, _NUMBERS) and type(value) is not bool and abs(value) < 2**63:
+            value = int(value) if value == int(value) else value
         text = str(value).encode("utf-8", "replace").decode("utf-8")
     except Exception:  # an array has no truth value, a huge integer no text
         return None

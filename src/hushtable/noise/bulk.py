@@ -130,14 +130,28 @@ def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np
 
 def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) -> None:
     """Add discrete Laplace noise in place to an int64 array of any shape, or a part of one."""
-    if values.dtype != np.int64 or not values.flags.behaved:
-        raise ValueError("noise is added to writable int64 arrays")
+    values = np.asarray(values)  # the memory itself, whatever a kind of array does with it
+    if values.dtype != np.int64 or not values.flags.behaved or not _apart(values):
+        raise ValueError("noise is added to writable int64 arrays of values that lie apart")
     if in_range(scale):
         _add(values, laplace_tables(scale), entropy)
     else:
         _check_scale(scale)
         for where in np.ndindex(values.shape):
             values[where] = int(values[where]) + exact.discrete_laplace(scale, entropy)
+
+
+def _apart(values: NDArray[np.int64]) -> bool:
+    """Whether no two values share memory: one draw would be added to both, or lost to either."""
+    extent = values.itemsize
+    strides = (
+        (abs(stride), size) for stride, size in zip(values.strides, values.shape, strict=True)
+    )
+    for stride, size in sorted(pair for pair in strides if pair[1] > 1):
+        if stride < extent:
+            return False
+        extent += stride * (size - 1)
+    return True
 
 
 def _check_scale(scale: Fraction) -> None:

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hushtable.remembered import remembered
 
 PREFIXES = 1 << 16
 DIGIT = 256
@@ -73,7 +74,7 @@ def in_range(scale: Fraction) -> bool:
     return SMALLEST_SCALE <= scale <= LARGEST_SCALE
 
 
-@lru_cache(maxsize=128)
+@remembered(128)
 def laplace_tables(scale: Fraction) -> Tables:
     """Return the tables of the discrete Laplace law, P[x] ∝ exp(−|x|/scale)."""
     digits = _count_digits(scale)
@@ -84,13 +85,13 @@ def laplace_tables(scale: Fraction) -> Tables:
     return _assemble(scale, digits, below, above)
 
 
-@lru_cache(maxsize=128)
+@remembered(128)
 def geometric_tables(scale: Fraction) -> Tables:
     """Return the tables of the geometric law, P[g] ∝ exp(−g/scale) for g ≥ 0."""
     return _geometric(scale, _count_digits(scale))
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def gap_tables(scale: Fraction) -> Tables:
     """Return the tables of the geometric law, also for the large scales of gaps."""
     return _geometric(scale, _count_digits(scale, LARGEST_GAP_SCALE))

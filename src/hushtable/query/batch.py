@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.box import Box, CodeSet
+from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.law import NoiseLaw
 
 # From so many boxes on, adding up the whole matrix once pays.
 WORTH_A_TABLE = 500
@@ -66,6 +68,23 @@ def box_sums(
         sign = (-1) ** (table.ndim - sum(corner))
         total[inside] += sign * table[tuple(ends[inside].T)]
     return total
+
+
+def cells_as_ranges(codes: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Single cells, given by their codes along each axis, as boxes."""
+    places = np.stack([np.asarray(along, np.int64) for along in codes], axis=1)
+    return places, places + 1
+
+
+def count_each(
+    count: Callable[[Region], tuple[float, NoiseLaw]],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The counts of boxes asked one by one, and their variances."""
+    found = [count((box,)) for box in range_boxes(starts, stops)]
+    values = np.array([value for value, _ in found])
+    return values, np.array([law.variance for _, law in found])
 
 
 def range_boxes(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[Box]:

@@ -42,6 +42,10 @@ class Estimates:
     laws: tuple[NoiseLaw, ...]
     law_of_row: NDArray[np.intp]
 
+    def only(self) -> tuple[float, NoiseLaw]:
+        """The one answer, where nothing was grouped."""
+        return self.values[0].item(), self.laws[self.law_of_row[0]]
+
 
 @dataclass(frozen=True)
 class NoisyCells:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hushtable.errors import QueryError
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups, ReadBox
+from hushtable.query.cutting import cut_by
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 from hushtable.query.linear import linear_noise
 from hushtable.transforms import AxisTransform, Identity, Product, Row, add_rows
@@ -255,15 +256,6 @@ def _cached_row(axis: Hashable, codes: CodeSet) -> Row:
 def weights_of(axis: AxisTransform, codes: CodeSet) -> Row:
     """The weights of the coefficients of an axis in the sum over a set of codes."""
     return _cached_row(cast(Hashable, axis), codes)
-
-
-def cut_by(box: Box, axis: int, groups: Groups) -> list[CodeSet]:
-    """The codes of a box along an axis, cut by its groups if it has any."""
-    ranges = dict(groups).get(axis)
-    if ranges is None:
-        return [box.sets[axis]]
-    cuts = (CodeSet.of((int(start), int(stop))) for start, stop in ranges)
-    return [box.sets[axis].intersection(cut) for cut in cuts]
 
 
 def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -109,19 +108,6 @@ def check_row_cap(query: Query, schema: Schema, cap: int) -> None:
             f"GROUP BY would give {rows} rows, the cap is {cap}; "
             "group by fewer attributes or by LEVEL, or narrow the WHERE"
         )
-
-
-def held_groups(query: Query, schema: Schema) -> NDArray[np.bool_]:
-    """Which combinations of `query_nodes` hold a cell of the region: SQL shows no others."""
-    nodes = query_nodes(query, schema)
-    held = np.zeros([len(axis_nodes) for axis_nodes in nodes], dtype=bool)
-    for box in query.region:
-        met = [
-            _meets(axis_nodes, box.sets[group.axis])
-            for axis_nodes, group in zip(nodes, query.groups, strict=True)
-        ]
-        held |= reduce(np.logical_and.outer, met, np.asarray(True))
-    return held
 
 
 def _meets(nodes: list[GroupNode], codes: CodeSet) -> NDArray[np.bool_]:

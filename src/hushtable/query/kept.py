@@ -9,6 +9,7 @@ bias. It is never taken below what as many empty places would have.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +26,31 @@ from hushtable.query.law import (
 )
 from hushtable.summaries.forecast import moments
 
+Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptPlaces:
+    """The places that were kept, in order, and their noisy values; read when first needed."""
+
+    read_places: Callable[[], NDArray[Any]]
+    read_values: Callable[[], NDArray[Any]]
+
+    @cached_property
+    def places(self) -> NDArray[Any]:
+        return self.read_places()
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        return self.read_values()
+
+    def found(self, places: Integers) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+        """Which of some places were kept, and where they stand among those."""
+        if not len(self.places):
+            return np.zeros(len(places), bool), np.zeros(len(places), np.intp)
+        found = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        return self.places[found] == places, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +176,14 @@ class Errors:
             busy = np.minimum(passed, places)
             noise = busy * self.noise + (places - busy) * filtered
         return np.asarray(noise + np.maximum(spread, places * sampling))
+
+    def place_variances(self, kept: KeptPlaces, places: Integers) -> Floats:
+        """The variance of what each of some places by itself stands for."""
+        there, found = kept.found(places)
+        passed, spread = np.zeros(len(places)), np.zeros(len(places))
+        chosen = kept.values[found[there]]
+        passed[there], spread[there] = self.passed(chosen), self.spread(chosen)
+        return self.variance(np.ones(len(places)), passed, spread)
 
     def bias(self, places: Floats, missing: Floats) -> Floats:
         """By how much at most sums over so many places, so many of them missing, are off."""

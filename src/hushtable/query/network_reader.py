@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
+from hushtable.query.batch import cells_as_ranges
 from hushtable.query.box import Box, Region
 from hushtable.query.cells import Estimates, Groups, all_codes
 from hushtable.query.inference import Elimination, Floats, Weights
@@ -64,8 +65,7 @@ class NetworkReader:
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The estimated count of a region, and its estimated error."""
-        estimates = self.group(region, ())
-        return float(estimates.values[0]), estimates.laws[0]
+        return self.group(region, ()).only()
 
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The estimated counts of a region cut by groups of codes along some axes."""
@@ -167,8 +167,7 @@ class NetworkReader:
 
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The estimated square error of each of many cells."""
-        places = np.stack([np.asarray(along, np.int64) for along in codes], axis=1)
-        return self.range_variances(places, places + 1)
+        return self.range_variances(*cells_as_ranges(codes))
 
     def range_variances(
         self, starts: NDArray[np.int64], stops: NDArray[np.int64]

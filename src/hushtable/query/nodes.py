@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.batch import range_boxes
+from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups
-from hushtable.query.coefficients import cut_by
-from hushtable.query.kept import Errors
+from hushtable.query.cutting import cut_by, group_steps
+from hushtable.query.kept import Errors, KeptPlaces
 from hushtable.query.law import NoiseLaw
 from hushtable.query.summary import check_cells
 from hushtable.summaries.ranges import weights_of
@@ -43,8 +43,7 @@ class NodeSummary:
     """The places of a structure that were kept, in order, and their noisy values."""
 
     structure: Structure
-    read_places: Callable[[], NDArray[Any]]
-    read_values: Callable[[], NDArray[Any]]
+    kept: KeptPlaces
     errors: Errors
 
     @property
@@ -53,31 +52,20 @@ class NodeSummary:
         what = "nodes" if self.structure.on == "dyadic" else "Haar coefficients"
         return f"{self.errors.note} ({what}, not cells)"
 
-    @cached_property
-    def places(self) -> NDArray[Any]:
-        """The places that were kept, read and verified when first needed."""
-        return self.read_places()
-
-    @cached_property
-    def values(self) -> NDArray[Any]:
-        """Their noisy values."""
-        return self.read_values()
-
     def law(self, region: Region) -> NoiseLaw:
         """The law of the error in the count of a region."""
         return self.count(region)[1]
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The estimated count of a region, and the law of its error."""
-        found = self.group(region, ())
-        return found.values[0].item(), found.laws[found.law_of_row[0]]
+        return self.group(region, ()).only()
 
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The estimated counts of a region cut by groups of codes along some axes."""
         size = math.prod(len(ranges) for _, ranges in groups)
         asked = self._asked(region, groups)
-        there, found = self._found(asked.places)
-        weights, values = asked.weights[there], self.values[found[there]]
+        there, found = self.kept.found(asked.places)
+        weights, values = asked.weights[there], self.kept.values[found[there]]
         owner, squares = asked.owner[there], np.square(weights)
 
         variances = self.errors.variance(
@@ -89,13 +77,6 @@ class NodeSummary:
         missing = _sums(asked.owner[~there], np.abs(asked.weights[~there]), size)
         laws, which = self.errors.laws(variances, self.errors.bias(touched, missing))
         return Estimates(_sums(owner, weights * self.errors.weights(values), size), laws, which)
-
-    def _found(self, places: Integers) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-        """Which places were kept, and where they stand among those."""
-        if not len(self.places):
-            return np.zeros(len(places), bool), np.zeros(len(places), np.intp)
-        found = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
-        return self.places[found] == places, found
 
     def _asked(self, region: Region, groups: Groups) -> _Asked:
         """The places of all groups of a region, each once for its group."""
@@ -117,7 +98,7 @@ class NodeSummary:
     def _asked_by_box(self, box: Box, groups: Groups) -> _Asked:
         """A product of what each axis is made of, group by group."""
         asked = _Asked(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
-        steps = dict(zip((axis for axis, _ in groups), _strides(groups), strict=True))
+        steps = group_steps(groups)
         for axis, room in enumerate(self.structure.axes):
             along = self._along(axis, cut_by(box, axis, groups))
             if len(asked.owner) * len(along.owner) > _MOST_ASKED:
@@ -149,10 +130,10 @@ class NodeSummary:
         """The estimate of every cell by itself."""
         shape = self.structure.shape
         check_cells(math.prod(shape))
-        kept = self.errors.weights(self.values).astype(np.float64)
+        kept = self.errors.weights(self.kept.values).astype(np.float64)
         if self.structure.on == "haar":
             dense = np.zeros(math.prod(shape))
-            dense[self.places] = kept
+            dense[self.kept.places] = kept
             return Product(tuple(Haar(size) for size in shape)).inverse(dense.reshape(shape))
         cells, single = self._single()
         dense = np.zeros(math.prod(shape))
@@ -161,8 +142,8 @@ class NodeSummary:
 
     def _single(self) -> tuple[Integers, NDArray[np.bool_]]:
         """The cells of the dyadic places that hold one cell only, and which those are."""
-        rest, single = self.places.astype(np.int64), np.ones(len(self.places), bool)
-        cells, stride = np.zeros(len(self.places), np.int64), 1
+        rest, single = self.kept.places.astype(np.int64), np.ones(len(self.kept.places), bool)
+        cells, stride = np.zeros(len(self.kept.places), np.int64), 1
         pairs = zip(self.structure.shape, self.structure.axes, strict=True)
         for size, room in reversed(list(pairs)):
             rest, along = np.divmod(rest, room)
@@ -187,11 +168,7 @@ class NodeSummary:
         places = np.zeros(number, np.int64)
         for along, size, room in zip(codes, self.structure.shape, self.structure.axes, strict=True):
             places = places * room + offsets(size)[0] + along
-        there, found = self._found(places)
-        passed, spread = np.zeros(number), np.zeros(number)
-        chosen = self.values[found[there]]
-        passed[there], spread[there] = self.errors.passed(chosen), self.errors.spread(chosen)
-        return self.errors.variance(np.ones(number), passed, spread)
+        return self.errors.place_variances(self.kept, places)
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         """The estimated variance of each of many boxes."""
@@ -199,19 +176,11 @@ class NodeSummary:
 
     def ranges(self, starts: Integers, stops: Integers) -> tuple[Floats, Floats]:
         """The counts of many boxes, and their variances."""
-        found = [self.count((box,)) for box in range_boxes(starts, stops)]
-        values = np.array([value for value, _ in found])
-        return values, np.array([law.variance for _, law in found])
+        return count_each(self.count, starts, stops)
 
 
 def _sums(owner: Integers, numbers: Floats, size: int) -> Floats:
     return np.asarray(np.bincount(owner, numbers, minlength=size), np.float64)
-
-
-def _strides(groups: Groups) -> list[int]:
-    """How far apart in the result the groups of each grouped axis are; the last is fastest."""
-    sizes = [len(ranges) for _, ranges in groups]
-    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
 
 @lru_cache(maxsize=4096)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.box import Box, Region
-from hushtable.query.cells import Estimates, Groups, all_codes, cells_by_group
-from hushtable.query.coefficients import cut_by
+from hushtable.query.box import Region
+from hushtable.query.cells import Estimates, Groups, cells_by_group
 from hushtable.query.crossing import Layout, crossing_parts, whole_sums
+from hushtable.query.cutting import listed_cells
 from hushtable.query.densities import Floats, sums_by
 from hushtable.query.law import NoiseLaw, checked_confidence
 from hushtable.query.moments import Parts, part_cumulants
@@ -96,8 +96,7 @@ class RegionReader:
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The posterior mean of a count, and its posterior."""
-        found = self.group(region, ())
-        return float(found.values[0]), found.laws[0]
+        return self.group(region, ()).only()
 
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The posterior means of a region cut by groups of codes along some axes."""
@@ -119,7 +118,7 @@ class RegionReader:
         keys, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for box in region:
             if box.cells:
-                owner, places = self._listed(box, groups)
+                owner, places = listed_cells(box, groups, self.neighbourhood.shape)
                 keys.append(owner * layout.regions + layout.labels[places])
                 cells.append(places)
         key, place = np.concatenate(keys), np.concatenate(cells)
@@ -129,18 +128,6 @@ class RegionReader:
         seen = sums_by(which, layout.cells[place], len(held))
         parts = Parts(count, layout.sizes[number] - count, seen, layout.apart[number])
         return held // layout.regions, parts, place[first]
-
-    def _listed(self, box: Box, groups: Groups) -> tuple[Integers, Integers]:
-        """Every cell of a box that is in a group, and the group."""
-        owner, places = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        sizes = [len(ranges) for _, ranges in groups]
-        steps = {axis: math.prod(sizes[i + 1 :]) for i, (axis, _) in enumerate(groups)}
-        for axis, size in enumerate(self.neighbourhood.shape):
-            parts = [all_codes(part) for part in cut_by(box, axis, groups)]
-            numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-            owner = np.add.outer(owner, numbers * steps.get(axis, 0)).reshape(-1)
-            places = np.add.outer(places * size, np.concatenate(parts)).reshape(-1)
-        return owner, places
 
     def _laws(self, owner: Integers, parts: Parts, sums: Floats) -> list[PosteriorLaw]:
         """A law for each group; its parts are only laid out when they are asked for."""

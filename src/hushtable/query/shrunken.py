@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.batch import WORTH_A_TABLE, accumulate, box_sums, range_boxes
+from hushtable.query.batch import (
+    WORTH_A_TABLE,
+    accumulate,
+    box_sums,
+    cells_as_ranges,
+    range_boxes,
+)
 from hushtable.query.box import Region
 from hushtable.query.cells import Estimates, Groups, ReadBox
 from hushtable.query.coefficients import NoisyCoefficients, Refine
@@ -173,8 +179,7 @@ class ShrunkenCoefficients:
 
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The estimated square error of each of many cells."""
-        places = np.stack([np.asarray(along, np.int64) for along in codes], axis=1)
-        return self.range_variances(places, places + 1)
+        return self.range_variances(*cells_as_ranges(codes))
 
     def range_variances(
         self, starts: NDArray[np.int64], stops: NDArray[np.int64]

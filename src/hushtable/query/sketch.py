@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.query.batch import range_boxes
-from hushtable.query.box import Box, Region
-from hushtable.query.cells import Estimates, Groups, all_codes, cells_by_group
-from hushtable.query.coefficients import cut_by
+from hushtable.query.box import Region
+from hushtable.query.cells import Estimates, Groups, cells_by_group
+from hushtable.query.cutting import listed_cells
 from hushtable.query.law import DiscreteLaplaceSum, EstimatedNoise, NoiseLaw
 from hushtable.summaries.sketch import Sketch
 
@@ -79,7 +79,7 @@ class SketchReader:
         sums = np.zeros((self.sketch.rows, len(places)))
         for box in region:
             if box.cells:
-                owner, codes = self._listed(box, groups)
+                owner, codes = listed_cells(box, groups, self.sketch.shape)
                 for row in range(self.sketch.rows):
                     found = self._looked_up(row, codes)
                     sums[row] += np.bincount(owner, found, minlength=len(places))
@@ -94,18 +94,6 @@ class SketchReader:
     def _looked_up(self, row: int, codes: Integers) -> Floats:
         where, signs = self.sketch.hashed(row, codes)
         return np.asarray(signs * self.buckets[row][where].astype(np.float64))
-
-    def _listed(self, box: Box, groups: Groups) -> tuple[Integers, Integers]:
-        """Every cell of a box that is in a group, and the group."""
-        owner, codes = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        sizes = [len(ranges) for _, ranges in groups]
-        steps = {axis: math.prod(sizes[i + 1 :]) for i, (axis, _) in enumerate(groups)}
-        for axis, size in enumerate(self.sketch.shape):
-            parts = [all_codes(part) for part in cut_by(box, axis, groups)]
-            numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-            owner = np.add.outer(owner, numbers * steps.get(axis, 0)).reshape(-1)
-            codes = np.add.outer(codes * size, np.concatenate(parts)).reshape(-1)
-        return owner, codes
 
     def _check(self, cells: int) -> None:
         if cells > MOST_CELLS:

@@ -7,19 +7,18 @@ nearer to the truth than τ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.batch import range_boxes
+from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups, cells_by_group
-from hushtable.query.kept import CellNoise, Errors
+from hushtable.query.kept import CellNoise, Errors, KeptPlaces
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 
 Integers = NDArray[np.int64]
@@ -46,8 +45,7 @@ class CellSummary:
     """The cells that were kept, in the order of their linear codes, and their noisy counts."""
 
     shape: tuple[int, ...]
-    read_places: Callable[[], NDArray[Any]]
-    read_values: Callable[[], NDArray[Any]]
+    kept: KeptPlaces
     errors: Errors
 
     @property
@@ -55,24 +53,13 @@ class CellSummary:
         """Where its values and errors come from."""
         return self.errors.note
 
-    @cached_property
-    def places(self) -> NDArray[Any]:
-        """The kept cells' codes, read and verified when first needed."""
-        return self.read_places()
-
-    @cached_property
-    def values(self) -> NDArray[Any]:
-        """The kept cells' noisy counts."""
-        return self.read_values()
-
     def law(self, region: Region) -> NoiseLaw:
         """The law of the error in the count of a region."""
         return self.count(region)[1]
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
         """The estimated count of a region, and the law of its error."""
-        found = self.group(region, ())
-        return found.values[0].item(), found.laws[found.law_of_row[0]]
+        return self.group(region, ()).only()
 
     def group(self, region: Region, groups: Groups) -> Estimates:
         """The estimated counts of a region cut by groups of codes along some axes."""
@@ -120,7 +107,7 @@ class CellSummary:
             np.zeros(size),
         )
         for first, last, box in self._slices(region):
-            self._add(sums, self.places[first:last], self.values[first:last], box, groups)
+            self._add(sums, self.kept.places[first:last], self.kept.values[first:last], box, groups)
         return sums
 
     def _slices(self, region: Region) -> Iterator[tuple[int, int, Box]]:
@@ -130,7 +117,7 @@ class CellSummary:
             if not box.cells:
                 continue
             ends = np.array(box.sets[0].intervals) * stride
-            for start, stop in np.searchsorted(self.places, ends).tolist():
+            for start, stop in np.searchsorted(self.kept.places, ends).tolist():
                 for first in range(start, stop, _PIECE):
                     yield first, min(first + _PIECE, stop), box
 
@@ -170,9 +157,9 @@ class CellSummary:
     def cells(self) -> NDArray[Any]:
         """What every cell stands for, 0 where it is missing."""
         check_cells(math.prod(self.shape))
-        weights = self.errors.weights(self.values)
+        weights = self.errors.weights(self.kept.values)
         dense = np.zeros(math.prod(self.shape), weights.dtype)
-        dense[self.places] = weights
+        dense[self.kept.places] = weights
         return dense.reshape(self.shape)
 
     def fresh_cells(self) -> NDArray[Any]:
@@ -182,14 +169,7 @@ class CellSummary:
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> Floats:
         """The variance of what each of many cells stands for."""
         places = np.ravel_multi_index(tuple(codes), self.shape)
-        found = np.minimum(np.searchsorted(self.places, places), max(len(self.places) - 1, 0))
-        there = np.zeros(len(places), bool)
-        if len(self.places):
-            there = self.places[found] == places
-        passed, spread = np.zeros(len(places)), np.zeros(len(places))
-        chosen = self.values[found[there]]
-        passed[there], spread[there] = self.errors.passed(chosen), self.errors.spread(chosen)
-        return self.errors.variance(np.ones(len(places)), passed, spread)
+        return self.errors.place_variances(self.kept, np.asarray(places, np.int64))
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         """The variance of each of many boxes."""
@@ -197,14 +177,12 @@ class CellSummary:
 
     def ranges(self, starts: Integers, stops: Integers) -> tuple[NDArray[Any], Floats]:
         """The counts of many boxes, and their variances."""
-        found = [self.count((box,)) for box in range_boxes(starts, stops)]
-        values = np.array([value for value, _ in found])
-        return values, np.array([law.variance for _, law in found])
+        return count_each(self.count, starts, stops)
 
     @property
     def total(self) -> float:
         """The estimated number of rows."""
-        return max(float(self.errors.weights(self.values).sum(dtype=np.float64)), 0.0)
+        return max(float(self.errors.weights(self.kept.values).sum(dtype=np.float64)), 0.0)
 
 
 def check_cells(cells: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,3 +49,13 @@ def _wide(codes: NDArray[Any]) -> NDArray[np.int64]:
 
 def _missing(attribute: Attribute, codes: NDArray[Any]) -> NDArray[np.bool_] | None:
     return None if attribute.other is None else codes == attribute.other
+
+
+def unused_names(names: Sequence[str]) -> list[str]:
+    """Names of columns, with underscores where one was there before."""
+    found: list[str] = []
+    for name in names:
+        while name in found:
+            name += "_"
+        found.append(name)
+    return found

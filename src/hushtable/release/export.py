@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hushtable.errors import OptionError
 from hushtable.query.answer import ResultTable
-from hushtable.release.decode import decoder
+from hushtable.release.decode import decoder, unused_names
 from hushtable.release.release import Release
 from hushtable.release.rounding import whole_counts
 
@@ -82,7 +82,7 @@ def _cell_batches(release: Release, whole: bool) -> Iterator[pa.RecordBatch]:
     schema = release.schema
     flat = (whole_counts(release.cells()) if whole else release.cells()).reshape(-1)
     decoders = {attribute.name: decoder(attribute) for attribute in schema.attributes}
-    count_name, stderr_name = _unused(("count", "stderr"), decoders)
+    count_name, stderr_name = unused_names([*decoders, "count", "stderr"])[-2:]
     for start in range(0, schema.cells, _BATCH):
         counts = flat[start : start + _BATCH]
         counts = counts if counts.dtype.kind == "f" else counts.astype(np.int64)
@@ -95,16 +95,6 @@ def _cell_batches(release: Release, whole: bool) -> Iterator[pa.RecordBatch]:
         if not whole:
             columns[stderr_name] = pa.array(release.cell_stderrs(codes))
         yield pa.RecordBatch.from_pydict(columns)
-
-
-def _unused(names: tuple[str, ...], taken: Collection[str]) -> list[str]:
-    """The names, with underscores where an attribute has that name already."""
-    unused = []
-    for name in names:
-        while name in taken:
-            name += "_"
-        unused.append(name)
-    return unused
 
 
 def _write(

@@ -186,6 +186,22 @@ def _epsilon(text: str) -> Fraction:
         raise _Invalid("the manifest's 'epsilon' is not a positive number") from None
 
 
+def checked_scale(folder: Path, manifest: Manifest, names: set[str]) -> Fraction:
+    """The scale of the noise of a release that has these arrays and no others."""
+    check_arrays(folder, manifest, names)
+    scale = noise_scale(manifest.noise)
+    if scale is None:
+        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
+    return scale
+
+
+def check_arrays(folder: Path, manifest: Manifest, names: set[str]) -> None:
+    """Refuse a release that does not have these arrays and no others."""
+    if set(manifest.arrays) != names:
+        listed = ", ".join(sorted(names))
+        raise ReleaseError(f"{folder}: the manifest must list the arrays {listed}")
+
+
 def noise_scale(noise: dict[str, Any]) -> Fraction | None:
     """The scale of discrete Laplace noise; None where the table describes no such noise."""
     scale = noise.get("scale")

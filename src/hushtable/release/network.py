@@ -13,7 +13,7 @@ from hushtable.errors import ReleaseError
 from hushtable.query.network import Network
 from hushtable.query.network_fit import FittedNetwork, fit
 from hushtable.query.network_reader import NetworkReader
-from hushtable.release.manifest import Manifest, noise_scale
+from hushtable.release.manifest import Manifest, check_arrays, noise_scale
 from hushtable.release.store import StoredArray
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def open_network(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
     network, rows, rows_scale = _described(folder, manifest)
     scales = _scales(folder, manifest.noise, len(network.measured))
     names = [f"marginal_{i}" for i in range(len(network.measured))]
-    if set(manifest.arrays) != set(names):
-        raise ReleaseError(f"{folder}: the manifest must list one array for each marginal")
+    check_arrays(folder, manifest, set(names))
     arrays = {
         name: StoredArray(folder, name, manifest.arrays[name], network.shape(table))
         for name, table in zip(names, network.measured, strict=True)

@@ -14,7 +14,7 @@ from hushtable.privacy.loss import LARGEST_SCALE
 from hushtable.query.neighbours import Neighbourhood
 from hushtable.query.posterior import Estimator
 from hushtable.query.regions import LIKELIHOODS, PRIORS, RegionReader
-from hushtable.release.manifest import Manifest, noise_scale
+from hushtable.release.manifest import Manifest, check_arrays, noise_scale
 from hushtable.release.store import StoredArray
 
 NAMES = {"cells", "regions", "counts"}
@@ -22,8 +22,7 @@ NAMES = {"cells", "regions", "counts"}
 
 def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], RegionReader]:
     """The arrays of cells and regions, and what answers from them."""
-    if set(manifest.arrays) != NAMES:
-        raise ReleaseError(f"{folder}: the manifest must list the arrays cells, counts, regions")
+    check_arrays(folder, manifest, NAMES)
     estimator = _estimator(folder, manifest)
     # The large arrays first: a domain that no file backs is refused before anything is laid out.
     shape = manifest.schema.shape

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable.errors import QueryError, ReleaseError
+from hushtable.errors import QueryError
 from hushtable.query.answer import Answer, ResultTable
 from hushtable.query.batch import (
     WORTH_A_TABLE,
@@ -22,92 +22,27 @@ from hushtable.query.batch import (
     range_boxes,
 )
 from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cells import Estimates, Groups, NoisyCells, all_codes, held_by_group
+from hushtable.query.cells import Groups, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw
-from hushtable.release.manifest import Manifest, noise_scale, read_manifest
-from hushtable.release.store import StoredArray, StoredFile
+from hushtable.release.manifest import read_manifest
+from hushtable.release.opening import open_reader
+from hushtable.release.reader import (
+    IntervalReader,
+    OptionalReader,
+    RangeReader,
+    Reader,
+    RowReader,
+)
 from hushtable.schema import Attribute, IntegerRange, Schema
 
 if TYPE_CHECKING:
     import pyarrow
 
     from hushtable.query.network import Network
-    from hushtable.transforms import Product
 
 ROW_CAP = 100_000
 MOST_STREAMED = 10**12
-
-
-class Reader(Protocol):
-    """What answers questions from the stored measurements of one family of mechanisms."""
-
-    @property
-    def note(self) -> str:
-        """Where its values and errors come from."""
-
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the noise in the count of a region; reads no data."""
-
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The count of a region, and the law of its noise."""
-
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The counts of a region cut by groups of codes along some axes."""
-
-    def cells(self) -> NDArray[Any]:
-        """The count of every cell."""
-
-    def fresh_cells(self) -> NDArray[Any]:
-        """The count of every cell, in memory of its own and wide enough for sums."""
-
-    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """The noise variance of each of many cells."""
-
-    def range_variances(
-        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """The noise variance of each of many boxes."""
-
-
-@runtime_checkable
-class RangeReader(Protocol):
-    """A reader that answers many boxes at once without laying out the domain."""
-
-    def ranges(
-        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The counts of many boxes, and their noise variances."""
-
-
-@runtime_checkable
-class IntervalReader(Protocol):
-    """A reader with a way of its own to the intervals of many boxes."""
-
-    def range_intervals(
-        self, starts: NDArray[np.int64], stops: NDArray[np.int64], confidence: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The counts of many boxes, and the ends of their intervals."""
-
-
-@runtime_checkable
-class OptionalReader(Protocol):
-    """A reader that knows several ways to read the same measurements."""
-
-    def reading(self, **options: Any) -> Reader:
-        """The same measurements, read in another way."""
-
-
-@runtime_checkable
-class RowReader(Protocol):
-    """A reader that has a way of its own to draw rows."""
-
-    @property
-    def total(self) -> float:
-        """The number of rows, noisy."""
-
-    def batches(self, rows: int, seed: int | None) -> Iterator[pyarrow.RecordBatch]:
-        """Rows in batches, at least one, in flat memory."""
 
 
 def open(path: str | Path) -> Release:
@@ -121,7 +56,7 @@ class Release:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._manifest = read_manifest(folder)
-        self.arrays, self._reader = _reader(folder, self._manifest)
+        self.arrays, self._reader = open_reader(folder, self._manifest)
         self._sums: NDArray[Any] | None = None
 
     def __repr__(self) -> str:
@@ -376,112 +311,3 @@ def _shown_rows(region: Region, groups: Groups) -> NDArray[np.intp]:
     if not groups:
         return np.zeros(1, np.intp)
     return np.flatnonzero(held_by_group(region, groups))
-
-
-Arrays = Mapping[str, StoredArray | StoredFile]
-
-
-def _reader(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    """The arrays of a release, and what answers from them."""
-    open_reader = _READERS.get(manifest.reader)
-    if open_reader is None:
-        raise ReleaseError(f"{folder}: this hushtable cannot read its measurements: upgrade it")
-    return open_reader(folder, manifest)
-
-
-def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    if set(manifest.arrays) != {"cells"}:
-        raise ReleaseError(f"{folder}: the manifest must list one array, 'cells'")
-    scale = noise_scale(manifest.noise)
-    if scale is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-    cells = StoredArray(folder, "cells", manifest.arrays["cells"], manifest.schema.shape)
-    return {"cells": cells}, NoisyCells(cells.read, scale)
-
-
-# What a release does not need is not imported: the first answer should come at once.
-
-
-def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.query.coefficients import NoisyCoefficients
-
-    transform, scale = _transform(folder, manifest, {"coefficients"})
-    entry = manifest.arrays["coefficients"]
-    stored = StoredArray(folder, "coefficients", entry, transform.coefficient_shape)
-    note = "weighted sum of noisy coefficients"
-    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
-
-
-def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.query.shrunken import Bands, ShrunkenCoefficients
-    from hushtable.transforms import Tree
-
-    transform, scale = _transform(folder, manifest, {"coefficients", "thresholds"})
-    if any(isinstance(axis, Tree) for axis in transform.axes):
-        raise ReleaseError(f"{folder}: only wavelets have subbands")
-    shape = transform.coefficient_shape
-    # The large array first: a domain that no file backs is refused before bands are laid out.
-    arrays = {"coefficients": _array(folder, manifest, "coefficients", shape)}
-    bands = Bands.of(transform)
-    arrays["thresholds"] = _array(folder, manifest, "thresholds", bands.shape)
-    read, thresholds = arrays["coefficients"].read, arrays["thresholds"].read()
-    return arrays, ShrunkenCoefficients(transform, read, scale, bands, thresholds)
-
-
-def _open_summary(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.summary import open_summary
-
-    return open_summary(folder, manifest)
-
-
-def _open_sketch(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.summary import open_sketch
-
-    return open_sketch(folder, manifest)
-
-
-def _open_network(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.network import open_network
-
-    return open_network(folder, manifest)
-
-
-def _open_regions(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.regions import open_regions
-
-    return open_regions(folder, manifest)
-
-
-def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) -> StoredArray:
-    return StoredArray(folder, name, manifest.arrays[name], shape)
-
-
-def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, Fraction]:
-    """The transform and the scale of a release of coefficients, with the arrays it must have."""
-    from hushtable.transforms import product_from_dict
-
-    if set(manifest.arrays) != names:
-        raise ReleaseError(
-            f"{folder}: the manifest must list the arrays {', '.join(sorted(names))}"
-        )
-    scale = noise_scale(manifest.noise)
-    if scale is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-    try:
-        transform = product_from_dict(manifest.content["parameters"].get("transform"))
-    except ReleaseError as problem:
-        raise ReleaseError(f"{folder}: {problem}") from None
-    if transform.shape != manifest.schema.shape:
-        raise ReleaseError(f"{folder}: the transform does not have the shape of the schema")
-    return transform, scale
-
-
-_READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {
-    "cells": _open_cells,
-    "coefficients": _open_coefficients,
-    "shrunken": _open_shrunken,
-    "network": _open_network,
-    "summary": _open_summary,
-    "sketch": _open_sketch,
-    "regions": _open_regions,
-}

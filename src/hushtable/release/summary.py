@@ -8,7 +8,7 @@ nothing here ever parses it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.query.kept import Errors
+from hushtable.query.kept import Errors, KeptPlaces
 from hushtable.query.nodes import NodeSummary
 from hushtable.query.sketch import SketchReader
 from hushtable.query.summary import CellSummary
-from hushtable.release.manifest import Manifest, noise_scale
-from hushtable.release.store import StoredArray, StoredFile, finish_file
+from hushtable.release.manifest import Manifest, checked_scale
+from hushtable.release.store import Content, StoredArray, StoredFile, finish_file
 from hushtable.schema import Schema
 from hushtable.summaries.rules import LARGEST
 from hushtable.summaries.sketch import Sketch
@@ -40,17 +40,15 @@ _BATCH = 2**20
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_table(
-    folder: Path, schema: Schema, arrays: dict[str, NDArray[np.int64]], parameters: dict[str, Any]
-) -> dict[str, Any]:
+def write_table(folder: Path, schema: Schema, content: Content) -> dict[str, Any]:
     """Write what was kept as a table, durably; returns what the manifest says of it."""
     import pyarrow.parquet as pq
 
-    structure = Structure(parameters["on"], schema.shape)
-    errors = _errors(parameters, Fraction(1))
+    structure = Structure(content.parameters["on"], schema.shape)
+    errors = _errors(content.parameters, Fraction(1))
     decode = _Labels(schema, structure)
     path = folder / TABLE
-    places, values = arrays["places"], arrays["values"]
+    places, values = content.arrays["places"], content.arrays["values"]
     columns = decode.batch(places[:0], values[:0], errors).schema
     # Numbers hardly repeat here, so that dictionaries of them would only cost time.
     texts: Any = [field.name for field in columns if str(field.type) == "string"]
@@ -69,7 +67,7 @@ class _Labels:
     """
 
     def __init__(self, schema: Schema, structure: Structure) -> None:
-        from hushtable.release.decode import decoder
+        from hushtable.release.decode import decoder, unused_names
 
         self._structure = structure
         self._decoders = {a.name: decoder(a) for a in schema.attributes}
@@ -77,7 +75,7 @@ class _Labels:
         if structure.on != "cells":
             ends = ("from", "to") if structure.on == "dyadic" else ("from", "to", "minus_from")
             names = [f"{name}_{end}" for name in names for end in ends]
-        self._names = unused([*names, "count", "weight"])
+        self._names = unused_names([*names, "count", "weight"])
 
     def batch(
         self, places: NDArray[np.int64], values: NDArray[np.int64], errors: Errors
@@ -113,16 +111,6 @@ def _halves(decode: Any, places: NDArray[np.int64], size: int) -> Iterator[Any]:
     yield pc.if_else(total, None, decode(places))
 
 
-def unused(names: Sequence[str]) -> list[str]:
-    """The names, with underscores where one was there before."""
-    found: list[str] = []
-    for name in names:
-        while name in found:
-            name += "_"
-        found.append(name)
-    return found
-
-
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -136,11 +124,11 @@ class CellRelease(CellSummary):
         """Rows drawn from the kept cells, as often as each stands for."""
         from hushtable.release.synthesize import draw_cells, rows_of
 
-        weights = self.errors.weights(self.values).astype(np.float64)
+        weights = self.errors.weights(self.kept.values).astype(np.float64)
         random = np.random.default_rng(seed)
         picks = draw_cells(np.concatenate([weights, [0.0]]), self.total, rows, random)
         # The last stands for no kept cell; it is only drawn where there is none at all.
-        places = np.concatenate([self.places.astype(np.int64), [0]])[picks]
+        places = np.concatenate([self.kept.places.astype(np.int64), [0]])[picks]
         table: pa.Table = rows_of(self.schema, places, random)
         return iter(table.to_batches() or table.schema.empty_table().to_batches())
 
@@ -149,30 +137,22 @@ def open_summary(
     folder: Path, manifest: Manifest
 ) -> tuple[dict[str, StoredArray | StoredFile], CellRelease | NodeSummary]:
     """The arrays and the table of a summary, and what answers from them."""
-    if set(manifest.arrays) != {"places", "values"}:
-        raise ReleaseError(f"{folder}: the manifest must list the arrays places, values")
-    scale = noise_scale(manifest.noise)
-    if scale is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
+    scale = checked_scale(folder, manifest, {"places", "values"})
     structure, errors = _described(folder, manifest, scale)
     shape = (_kept(folder, manifest.arrays["places"]),)
     places = StoredArray(folder, "places", manifest.arrays["places"], shape)
     values = StoredArray(folder, "values", manifest.arrays["values"], shape)
     table = StoredFile(folder, TABLE, manifest.content.get("table"))
 
-    def read_places() -> NDArray[Any]:
-        return _checked_places(folder, places.read(), structure.places)
-
+    kept = KeptPlaces(lambda: _checked_places(folder, places.read(), structure.places), values.read)
     stored: dict[str, StoredArray | StoredFile] = {
         "places": places,
         "values": values,
         "table": table,
     }
     if structure.on == "cells":
-        return stored, CellRelease(
-            structure.shape, read_places, values.read, errors, manifest.schema
-        )
-    return stored, NodeSummary(structure, read_places, values.read, errors)
+        return stored, CellRelease(structure.shape, kept, errors, manifest.schema)
+    return stored, NodeSummary(structure, kept, errors)
 
 
 def _described(folder: Path, manifest: Manifest, scale: Fraction) -> tuple[Structure, Errors]:
@@ -214,11 +194,7 @@ def _checked_places(folder: Path, places: NDArray[Any], domain: int) -> NDArray[
 
 def open_sketch(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], SketchReader]:
     """The buckets of a sketch, and what answers from them."""
-    if set(manifest.arrays) != {"buckets"}:
-        raise ReleaseError(f"{folder}: the manifest must list one array, 'buckets'")
-    scale = noise_scale(manifest.noise)
-    if scale is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
+    scale = checked_scale(folder, manifest, {"buckets"})
     parameters = manifest.content["parameters"]
     described, estimate = parameters.get("sketch"), parameters.get("estimate")
     if (

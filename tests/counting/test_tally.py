@@ -1,0 +1,45 @@
+"""Codes that come in pieces are counted as if they had come at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushtable.counting.tally import Tally
+
+CODES = st.one_of(st.integers(0, 5), st.integers(2**62 - 3, 2**62 - 1))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(CODES, max_size=9), max_size=9), st.integers(1, 12))
+def test_any_pieces_merged_at_any_time_count_every_code(
+    pieces: list[list[int]], at_once: int
+) -> None:
+    tally = Tally(at_once)
+    for piece in pieces:
+        tally.add(np.array(piece, np.int64))
+    codes, counts = tally.result()
+    expected = Counter(code for piece in pieces for code in piece)
+    assert dict(zip(codes.tolist(), counts.tolist(), strict=True)) == expected
+    assert (np.diff(codes) > 0).all()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_codes_of_any_width_become_wide_ones(kind: type) -> None:
+    tally = Tally()
+    given_codes = np.array([2**31 - 1, 0, 2**31 - 1], kind)
+    tally.add(given_codes)
+    codes, counts = tally.result()
+    assert codes.tolist() == [0, 2**31 - 1]
+    assert counts.tolist() == [1, 2]
+    assert codes.dtype == counts.dtype == np.int64
+    assert given_codes.tolist() == [2**31 - 1, 0, 2**31 - 1]  # a batch is the engine's memory
+
+
+def test_nothing_is_counted_as_nothing() -> None:
+    codes, counts = Tally().result()
+    assert len(codes) == len(counts) == 0

@@ -1,0 +1,276 @@
+"""What a person can change in a transform's coefficients, and the weights of answers in them."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+from .suites import (
+    BLOCKS,
+    CURATOR,
+    ESTIMATES,
+    SENSITIVITY,
+    SHARES,
+    SHRINKING,
+    VALUES,
+    WAVELETS,
+)
+
+_EVERY_COEFFICIENT = "test_every_coefficient_takes_noise_once_at_the_scale_of_its_factors"
+
+_FOREIGN_PARTITION = (
+    'raise OptionError("a partition is a Regions, Grid, Whole or Marginal of hushtable.curator")'
+)
+
+_SCALE_CHECK = "check_scale(scale * max(factor for _, factor in transform.blocks()))"
+
+TRANSFORMS = [
+    Mutant(
+        "one scale for coefficients of every factor",
+        "curator/dense.py",
+        "noise.add_laplace(values[where], scale * factor)",
+        "noise.add_laplace(values[where], scale)",
+        (f"{WAVELETS}::test_people_of_several_rows_in_hierarchies_lose_at_most_epsilon",),
+    ),
+    Mutant(
+        "a transform that may change behind the curator's back",
+        "curator/curator.py",
+        "transform = own_transform(transform)",
+        "transform = transform",
+        (CURATOR,),
+    ),
+    Mutant(
+        "the total left out of Haar's sensitivity",
+        "transforms/haar.py",
+        "return 1 + self.splits",
+        "return max(self.splits, 1)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the total left out of the nominal sensitivity",
+        "transforms/nominal.py",
+        "return self.tree.depth + 1",
+        "return max(self.tree.depth, 1)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "half the factors of the nominal transform",
+        "transforms/nominal.py",
+        "factors = 2 * self.tree.fanout[self.tree.parent] - 2",
+        "factors = self.tree.fanout[self.tree.parent] - 1",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "a root that is not measured taken for shared",
+        "transforms/tree.py",
+        "return Fraction(0) if self.omitted else 1 / self.level_factors[0]",
+        "return 1 / self.level_factors[0]",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "every level of a tree twice its share",
+        "transforms/tree.py",
+        "return tuple(1 / (self.levels * share) for share in self.shares)",
+        "return tuple(1 / (2 * self.levels * share) for share in self.shares)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "a product as its most sensitive axis",
+        "transforms/product.py",
+        "return math.prod(axis.levels for axis in self.axes)",
+        "return max(axis.levels for axis in self.axes)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "rows that move in a product priced as entering",
+        "transforms/product.py",
+        "return math.ceil(2 * self.entering - overlap - agreement)",
+        "return self.entering",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "all that two rows share taken for agreement",
+        "transforms/product.py",
+        "2 * self.entering - overlap - agreement",
+        "2 * self.entering - 2 * overlap",
+        (f"{SENSITIVITY}::test_products",),
+    ),
+    Mutant(
+        "a sensitivity rounded down",
+        "transforms/product.py",
+        "return math.ceil(2 * self.entering",
+        "return math.floor(2 * self.entering",
+        (f"{SENSITIVITY}::test_large_domains_use_the_bound",),
+    ),
+    Mutant(
+        "three coefficients shared by any two codes",
+        "transforms/haar.py",
+        "return Fraction(min(self.size, 2))",
+        "return Fraction(min(self.size, 3))",
+        (f"{SENSITIVITY}::test_overlap_and_agreement_are_the_least_of_all_pairs",),
+    ),
+    Mutant(
+        "siblings that part taken to agree",
+        "transforms/nominal.py",
+        "Fraction(f - 4, 2 * f - 2)",
+        "Fraction(f - 2, 2 * f - 2)",
+        (f"{SENSITIVITY}::test_overlap_and_agreement_are_the_least_of_all_pairs",),
+    ),
+    Mutant(
+        "a leaf that is its own root without a level",
+        "transforms/tree.py",
+        "return self._depth() + 1 - self.omitted",
+        "return self._depth() + int(self.root)",
+        (f"{SENSITIVITY}::test_entering_is_exactly_the_number_of_levels",),
+    ),
+    Mutant(
+        "levels of unlike shares as one class",
+        "transforms/tree.py",
+        "if classes and classes[-1].factor == factor:",
+        "if classes:",
+        (f"{SHARES}::test_shares_of_the_budget_become_factors",),
+    ),
+    Mutant(
+        "the last count of a tree without noise",
+        "transforms/tree.py",
+        "ScaleClass(start, end - self.omitted, factor)",
+        "ScaleClass(start, end - 2 * self.omitted, factor)",
+        (f"{SHARES}::test_classes_follow_each_other",),
+    ),
+    Mutant(
+        "the last coefficient of a hierarchy without noise",
+        "transforms/nominal.py",
+        "ends = [*starts.tolist()[1:], self.coefficients]",
+        "ends = [*starts.tolist()[1:], self.coefficients - 1]",
+        (f"{SENSITIVITY}::test_entering_is_exactly_the_number_of_levels",),
+    ),
+    Mutant(
+        "the last coefficient of each block without noise",
+        "transforms/product.py",
+        "slice(c.start, c.stop) for c in combined",
+        "slice(c.start, max(c.stop - 1, 1)) for c in combined",
+        (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
+        quick=True,
+    ),
+    Mutant(
+        "the first block without noise",
+        "curator/dense.py",
+        "in transform.blocks()),",
+        "in list(transform.blocks())[1:]),",
+        (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
+    ),
+    Mutant(
+        "a block's largest factor for the product of them",
+        "transforms/product.py",
+        "math.prod((c.factor for c in combined), start=Fraction(1))",
+        "max(c.factor for c in combined)",
+        (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
+    ),
+    Mutant(
+        "what was put in front of a transform comes along",
+        "curator/own.py",
+        "return product_from_dict([type(axis).to_dict(axis) for axis in axes])",
+        "return transform",
+        (f"{CURATOR}::TestMisuse",),
+        quick=True,
+    ),
+    Mutant(
+        "a foreign partition let in",
+        "curator/own.py",
+        _FOREIGN_PARTITION,
+        "return partition",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "a measure used as it came",
+        "curator/own.py",
+        "_own_measure(given.measure),",
+        "given.measure,",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "a score used as it came",
+        "curator/curator.py",
+        "score = own_score(score)",
+        "pass",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "an epsilon of its own kind",
+        "privacy/loss.py",
+        "ratio = Fraction(int(value.numerator), int(value.denominator))",
+        "ratio = Fraction(value)",
+        ("tests/curator/test_curator_hostility.py",),
+    ),
+    Mutant(
+        "a size of its own kind",
+        "transforms/axis.py",
+        "if type(size) is not int or",
+        "if not isinstance(size, int) or",
+        ("tests/transforms/test_transform_descriptions.py",),
+    ),
+    Mutant(
+        "noise of a large factor that does not fit",
+        "curator/curator.py",
+        _SCALE_CHECK,
+        "check_scale(scale)",
+        (f"{CURATOR}::TestMisuse",),
+    ),
+    Mutant(
+        "differences of halves not twice the right half",
+        "transforms/haar.py",
+        "right *= -2",
+        "right *= -1",
+        (f"{ESTIMATES}::test_forward_is_the_matrix_along_any_axis",),
+    ),
+    Mutant(
+        "compiled siblings compared without their number",
+        "transforms/kernels.py",
+        "here[c] = f * here[c] - above[c]",
+        "here[c] = here[c] - above[c]",
+        (f"{BLOCKS}::test_sums_beyond_64_bits_wrap_around",),
+    ),
+    Mutant(
+        "the last slab left as it is",
+        "transforms/blocks.py",
+        "for first in range(0, lines, together)]",
+        "for first in range(0, lines - together + 1, together)]",
+        (f"{BLOCKS}::test_blocks_are_the_matrices",),
+    ),
+]
+
+READING_WEIGHTS = [
+    Mutant(
+        "both ends of a range in one node as if in two",
+        "transforms/haar.py",
+        "np.where(above == below, 2 * more * less, 0)",
+        "0",
+        (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),
+    ),
+    Mutant(
+        "least squares weighted by 1/factor",
+        "transforms/tree.py",
+        "float(1 / c.factor**2), k",
+        "float(1 / c.factor), k",
+        (f"{ESTIMATES}::test_the_inverse_is_the_exact_estimator",),
+    ),
+    Mutant(
+        "subtrees inside a range as if outside",
+        "transforms/consistency.py",
+        "np.square(1 + carry)[:, None] * inside",
+        "np.square(carry)[:, None] * inside",
+        (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),
+    ),
+    Mutant(
+        "what is left over given to every child",
+        "transforms/consistency.py",
+        "z[children] += _along(self.share[children], z) * excess",
+        "z[children] += excess",
+        (f"{ESTIMATES}::test_the_inverse_is_the_exact_estimator",),
+    ),
+    Mutant(
+        "bands in the order of nodes, not of coefficients",
+        "transforms/bands.py",
+        "return depths[axis.order].astype(np.intp)",
+        "return depths.astype(np.intp)",
+        (f"{SHRINKING}::test_the_band_of_a_coefficient_is_the_depth_of_its_own_node",),
+    ),
+]
