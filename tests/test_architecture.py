@@ -17,9 +17,10 @@ ALLOWED: dict[str, set[str]] = {
     "privacy": {"errors", "privacy.loss", "scratch"},
     "schema": {"errors", "privacy.loss"},
     "counting": {"errors", "schema", "scratch"},
-    "summaries": {"errors"},
-    "noise": {"errors", "privacy.loss", "summaries"},
-    "transforms": {"errors", "schema"},
+    "remembered": set(),
+    "summaries": {"errors", "remembered"},
+    "noise": {"errors", "privacy.loss", "remembered", "summaries"},
+    "transforms": {"errors", "remembered", "schema"},
     "curator": {
         "errors",
         "privacy.loss",

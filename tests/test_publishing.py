@@ -326,7 +326,7 @@ class TestFailuresOnTheWay:
         def fail(*_: Any, **__: Any) -> None:
             raise problem
 
-        monkeypatch.setattr(publishing, "write_arrays", fail)
+        monkeypatch.setattr(publishing, "write_content", fail)
         with pytest.raises(type(problem)) as caught:
             world.publish()
         assert caught.value is problem
