@@ -19,8 +19,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The size and the parts, for instance: make bench BENCH="--quick --only noise,counting"
+BENCH ?=
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hushtable needs Python 3.11 or newer: make PYTHON=python3.11 ...")'

@@ -1,15 +1,16 @@
-"""ISPE at 1024 × 1024; beside other mechanisms on given tables; and the paper's Figures 7–23.
+"""ISPE at 1024 × 1024; beside other mechanisms on given tables; and how often intervals hold.
 
-python -m benchmarks.ispe                        speed and memory
-python -m benchmarks.ispe --tables FOLDER        scaled errors on 2-D arrays of counts (*.npy)
-python -m benchmarks.ispe --figures [--adult CSV]    the paper's experiments
-python -m benchmarks.ispe --defaults             the experiment behind the defaults
+    python -m benchmarks.ispe                     speed and memory
+    python -m benchmarks.ispe --tables FOLDER     scaled errors on 2-D arrays of counts (*.npy)
+    python -m benchmarks.ispe --coverage          nominal and observed coverage of intervals
+    python -m benchmarks.ispe --defaults          the experiment behind the defaults
+
+The paper's Figures 7–23 are `hush reproduce ispe-alpha1` and the like.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import resource
 import tempfile
@@ -19,32 +20,24 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.counting import Counts
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.experiment import run_experiment
+from hushtable.evaluation.figures.ispe_tasks import Grid, ranges, squares
 from hushtable.evaluation.generators import continuous, sparse, unrelated
-from hushtable.evaluation.ispe_figures import (
-    BUDGETS,
-    SWEEPS,
-    Grid,
-    comparison_tasks,
-    sweep_tasks,
-    tree_tasks,
-)
 from hushtable.evaluation.range_errors import experiment_release
-from hushtable.evaluation.range_queries import random_ranges, true_counts
+from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
 from hushtable.release import Release
-from hushtable.schema import IntegerRange, Labels, Schema, ordinal
+from hushtable.schema import IntegerRange, Schema, ordinal
 
 MECHANISMS = ("basic", "privelet", "hierarchical", "kdtree", "ispe")
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 
 def run(side: int = 1024) -> None:
     """Publish a million cells and ask ten thousand ranges with their intervals."""
-    made = continuous(10**6, side=side)
-    grid = Grid("continuous", made.schema, made.counts())
+    grid = Grid.made_up(continuous(10**6, side=side))
     asked = random_ranges(grid.schema, 10_000, seed=3)
     truth = true_counts(grid.counts, asked)
     print(f"{side} × {side} cells, a million rows, ε = 1")
@@ -123,72 +116,51 @@ def _grid(name: str, counts: np.ndarray) -> Grid:
     return Grid(name, Schema("grid", Fraction(10), attributes=axes), held)
 
 
-def adult(path: Path) -> Grid:
-    """Age and education of the Adult table, both in order."""
-    with open(path, newline="", encoding="utf-8") as file:
-        people = list(csv.DictReader(file, delimiter=";"))
-    labels = tuple(sorted({person["education"] for person in people}))
-    schema = Schema(
-        "adult",
-        Fraction(10),
-        attributes=(ordinal("age", IntegerRange(0, 95)), ordinal("education", Labels(labels))),
-    )
-    counts = np.zeros(schema.shape, np.int64)
-    for person in people:
-        counts[min(int(person["age"]), 95), labels.index(person["education"])] += 1
-    codes = np.flatnonzero(counts)
-    return Grid("adult", schema, Counts(counts.shape, codes, counts.reshape(-1)[codes]))
+def coverage(releases: int = 12, questions: int = 60) -> None:
+    """How often posterior intervals hold the true count, beside how often they should."""
+    print("observed coverage of posterior intervals, by nominal coverage")
+    print(f"{'':<46}" + "".join(f"{level:>9.0%}" for level in LEVELS))
+    for grid in _made_up():
+        for epsilon in ("0.1", "1"):
+            for kind, held in _coverages(grid, epsilon, releases, questions).items():
+                line = f"  {grid.name:<12} ε = {epsilon:<4} {kind:<24}"
+                print(line + "".join(f"{share:>9.1%}" for share in held), flush=True)
 
 
-def figures(adult_table: Path | None, repetitions: int = 5) -> None:
-    """Mean absolute errors, as the paper draws them."""
-    made = {"continuous": continuous(100_000), "random": unrelated(100_000)}
-    grids = [Grid(name, table.schema, table.counts()) for name, table in made.items()]
-    grids += [adult(adult_table)] if adult_table else []
-    with tempfile.TemporaryDirectory() as folder:
-        for parameter in SWEEPS:
-            print(f"by {parameter}: error of cells (posterior), of ranges (posterior)")
-            for grid in grids:
-                tasks = sweep_tasks(grid, parameter, repetitions=repetitions)
-                _print_sweep(grid.name, parameter, run_experiment(tasks, folder))
-        print("by size: posterior with neighbours, without, consistency (size 0: any ranges)")
-        for grid in grids:
-            found = run_experiment(comparison_tasks(grid, repetitions=repetitions), folder)
-            _print_means(grid.name, found, "size")
-        print("(2, 6)-tree: posterior, consistency, weighted consistency")
-        leaves = np.random.default_rng(1).poisson(40, 32)
-        _print_means("poisson", run_experiment(tree_tasks(leaves), folder), "budgets", BUDGETS)
+def _made_up() -> list[Grid]:
+    made = (continuous(100_000), unrelated(100_000), sparse(dimensions=2, cells=16_384))
+    return [Grid.made_up(table) for table in made]
 
 
-def _print_sweep(name: str, parameter: str, found: pa.Table) -> None:
-    rows = found.to_pylist()
-    for value in map(float, SWEEPS[parameter]):
-        means = [
-            np.mean(
-                [r["posterior"] for r in rows if (r[parameter], r["questions"]) == (value, kind)]
-            )
-            for kind in ("cells", "ranges")
-        ]
-        print(f"  {name:<12}{value:>8g}{means[0]:>10.2f}{means[1]:>10.1f}", flush=True)
+def _coverages(
+    grid: Grid, epsilon: str, releases: int, questions: int
+) -> dict[str, NDArray[np.float64]]:
+    """The shares of the intervals that held, by kind of question and nominal coverage."""
+    found: dict[str, list[list[float]]] = {}
+    cells = squares(grid, 1, 7, questions)
+    for seed in range(releases):
+        with tempfile.TemporaryDirectory() as folder:
+            release = _release(grid, Path(folder), "ispe", epsilon, seed)
+            alone = release.reading(reference=False)
+            for kind, reading, asked in (
+                ("random ranges", release, ranges(grid, 7, questions)),
+                ("cells, with neighbours", release, cells),
+                ("cells, reference=off", alone, cells),
+            ):
+                held = [_covered(grid, reading, asked, level) for level in LEVELS]
+                found.setdefault(kind, []).append(held)
+    return {kind: np.mean(held, axis=0) for kind, held in found.items()}
 
 
-def _print_means(name: str, found: pa.Table, by: str, order: tuple[str, ...] = ()) -> None:
-    rows = found.to_pylist()
-    columns = ("posterior", "without_neighbours", "consistency", "weighted_consistency")
-    for value in order or sorted({row[by] for row in rows}):
-        chosen = [row for row in rows if row[by] == value]
-        means = [np.mean([row[c] for row in chosen]) for c in columns if c in rows[0]]
-        print(f"  {name:<12}{value!s:>14}" + "".join(f"{m:>10.2f}" for m in means), flush=True)
+def _covered(grid: Grid, release: Release, asked: Ranges, level: float) -> float:
+    truth = true_counts(grid.counts, asked)
+    _, low, high = release.range_intervals(asked.starts, asked.stops, confidence=level)
+    return float(np.mean((low <= truth) & (truth <= high)))
 
 
 def defaults(releases: int = 2) -> None:
     """Root mean square errors over those of `basic`, of cells and ranges, by setting."""
-    made = {
-        "continuous": continuous(100_000),
-        "random": unrelated(100_000),
-        "sparse-2d": sparse(dimensions=2, cells=16_384),
-    }
-    grids = [Grid(name, table.schema, table.counts()) for name, table in made.items()]
+    grids = _made_up()
     for epsilon in ("0.1", "1"):
         print(f"ε = {epsilon}: ranges / cells, over those of basic\n{'':<38}", end="")
         print("".join(f"{grid.name:>16}" for grid in grids))
@@ -238,18 +210,19 @@ def _rms(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", type=Path, help="a folder of 2-D arrays of counts")
-    parser.add_argument("--figures", action="store_true", help="the paper's Figures 7–23")
-    parser.add_argument("--adult", type=Path, help="the Adult table, for the figures")
+    parser.add_argument("--coverage", action="store_true", help="nominal and observed coverage")
     parser.add_argument(
         "--defaults", action="store_true", help="the experiment behind the defaults"
     )
     chosen = parser.parse_args()
     if chosen.tables:
         tables(chosen.tables)
-    elif chosen.figures:
-        figures(chosen.adult)
+    elif chosen.coverage:
+        coverage()
     elif chosen.defaults:
         defaults()
     else:

@@ -1,111 +1,94 @@
-"""How fast exact noise is drawn, beside numpy's inexact noise and OpenDP's exact one.
+"""How fast exact noise is drawn, beside numpy's inexact noise and other packages' mechanisms.
 
-Every row is measured in one run, contestants in turn, and the best of several rounds counts: on a
-shared machine the ratio of two bests is steadier than either speed. One core is timed by the
-processor's clock, all cores by the one on the wall.
+One core is timed by the processor's clock, all cores by the one on the wall. Other packages draw on
+one core, in a process of their own that runs in turn with ours.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
+from benchmarks.options import Options, alone
+from benchmarks.peer_scripts import DIFFPRIVLIB_NOISE, OPENDP_NOISE, ask
+from benchmarks.table import Row, Section, Target
+from benchmarks.timing import in_turn
 from hushtable.noise import bulk
 from hushtable.noise.entropy import SystemEntropy
 
-SCALES = (1, 20, 64, 1000, 100_000)
 SIZE = 1 << 20
-OPENDP_SIZE = 1 << 12
+PEER_SIZE = 1 << 12
+PEER_SCALES = (1, 1000)
 ROUNDS = 25
+TURNS = 3
+TARGETS = {1: 6.0, 20: 6.0, 64: 6.0, 1000: 4.0, 100_000: 2.5}
+SPEED = "values/s"
 
 
-@dataclass(frozen=True)
-class Row:
-    """Draws per second at one scale; `opendp` is None where OpenDP is not installed."""
-
-    scale: int
-    numpy: float
-    one_core: float
-    all_cores: float
-    opendp: float | None
+def section(options: Options) -> Section:
+    """Every scale beside numpy; two of them beside other packages."""
+    rounds, turns = (3, 1) if options.quick else (ROUNDS, TURNS)
+    rows = [_beside_numpy(scale, least, rounds) for scale, least in TARGETS.items()]
+    rows.append(_all_cores(20, rounds))
+    rows += _beside_peers(turns, rounds, options)
+    return Section("Noise: discrete Laplace, exact", rows)
 
 
-def run(rounds: int = ROUNDS) -> list[Row]:
-    """Measure every scale."""
-    return [_measure(scale, rounds) for scale in SCALES]
+def _beside_numpy(scale: int, least: float, rounds: int) -> Row:
+    generator = np.random.Generator(np.random.PCG64())
+    works = {
+        "numpy": lambda: generator.laplace(0.0, float(scale), SIZE),
+        "ours": _drawing(scale, SIZE),
+    }
+    best = in_turn(rounds, works, time.thread_time)
+    return Row(
+        f"scale {scale:,}, one core", SIZE / best["ours"],
+        "numpy's laplace, inexact", SIZE / best["numpy"], SPEED, Target(least, "≥"),
+    )  # fmt: skip
 
 
-def _measure(scale: int, rounds: int) -> Row:
-    entropy, generator = SystemEntropy(), np.random.Generator(np.random.PCG64())
-    # One chunk is drawn by one thread; eight keep every core busy.
-    one, many = np.zeros(SIZE, dtype=np.int64), np.zeros(8 * SIZE, dtype=np.int64)
-    seconds = _best_of(
-        rounds,
-        [
-            lambda: generator.laplace(0.0, float(scale), SIZE),
-            lambda: bulk.add_laplace(one, Fraction(scale), entropy),
-        ],
-        time.thread_time,
-    )
-    # Apart from the others: it sweeps their arrays out of the cache.
-    together = [lambda: bulk.add_laplace(many, Fraction(scale), entropy)]
-    seconds += _best_of(rounds, together, time.perf_counter)
-    opendp = _opendp(scale)
-    opendp_speed = OPENDP_SIZE / _best_of(3, [opendp], time.thread_time)[0] if opendp else None
-    return Row(scale, SIZE / seconds[0], SIZE / seconds[1], many.size / seconds[2], opendp_speed)
+def _all_cores(scale: int, rounds: int) -> Row:
+    """One chunk is drawn by one thread; eight keep every core busy."""
+    one, many = _drawing(scale, SIZE), _drawing(scale, 8 * SIZE)
+    best = in_turn(rounds, {"one": one, "many": many})
+    speeds = 8 * SIZE / best["many"], SIZE / best["one"]
+    return Row(f"scale {scale:,}, all cores", speeds[0], "ours on one core", speeds[1], SPEED)
 
 
-def _best_of(
-    rounds: int, contestants: Sequence[Callable[[], object]], clock: Callable[[], float]
-) -> list[float]:
-    best = [float("inf")] * len(contestants)
-    for draw in contestants:
-        draw()
-    for _ in range(rounds):
-        for i, draw in enumerate(contestants):
-            start = clock()
-            draw()
-            best[i] = min(best[i], clock() - start)
-    return best
+def _drawing(scale: int, size: int) -> Callable[[], None]:
+    values, entropy = np.zeros(size, np.int64), SystemEntropy()
+    return lambda: bulk.add_laplace(values, Fraction(scale), entropy)
 
 
-def _opendp(scale: int) -> Callable[[], object] | None:
-    try:
-        import opendp.prelude as dp
-    except ImportError:
-        return None
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    measurement = dp.m.make_laplace(*space, scale=float(scale))
-    zeros = [0] * OPENDP_SIZE
-    return lambda: measurement(zeros)
-
-
-def main() -> None:
-    """Print the table."""
-    print("Discrete Laplace noise, millions of draws a second (× numpy's laplace on one core)")
-    print(f"{'scale':>8} {'numpy':>8} {'one core':>16} {'all cores':>16} {'OpenDP':>16}")
-    for row in run():
-        cells = [_cell(speed, row.numpy) for speed in (row.one_core, row.all_cores, row.opendp)]
-        print(
-            f"{row.scale:>8} {row.numpy / 1e6:>8.1f} {cells[0]:>16} {cells[1]:>16} {cells[2]:>16}"
+def _beside_peers(turns: int, rounds: int, options: Options) -> list[Row]:
+    """Our draws and the peers' in turn; the best of each counts."""
+    scales = ",".join(map(str, PEER_SCALES))
+    scripts = {"opendp": OPENDP_NOISE, "diffprivlib": DIFFPRIVLIB_NOISE}
+    ours, theirs, failed = dict.fromkeys(PEER_SCALES, 0.0), {}, {}
+    for _ in range(turns):
+        for scale in PEER_SCALES:
+            best = in_turn(rounds, {"ours": _drawing(scale, SIZE)}, time.thread_time)
+            ours[scale] = max(ours[scale], SIZE / best["ours"])
+        for peer, script in scripts.items():
+            found = ask(peer, script, PEER_SIZE, scales, options=options)
+            if isinstance(found, str):
+                failed[peer] = found
+                continue
+            for name, speed in found.items():
+                theirs[name] = max(theirs.get(name, 0.0), speed)
+    return [
+        Row(f"scale {scale:,}, one core", ours[scale], name,
+            theirs.get(f"{name} {scale:g}", failed.get(name.split()[0].lower(), "")), SPEED)
+        for name in (
+            "OpenDP make_laplace", "OpenDP make_geometric",
+            "diffprivlib Geometric", "diffprivlib Laplace",
         )
-
-
-def _cell(speed: float | None, numpy_speed: float) -> str:
-    if speed is None:
-        return "not installed"
-    ratio = speed / numpy_speed
-    return (
-        f"{speed / 1e6:.3g} ({ratio:.1f}×)"
-        if ratio > 1
-        else f"{speed / 1e6:.2g} (1/{1 / ratio:.0f})"
-    )
+        for scale in PEER_SCALES
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    alone(section)

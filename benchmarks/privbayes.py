@@ -1,26 +1,26 @@
-"""PrivBayes: how fast it learns and draws, and how near its rows come to the table's marginals.
+"""PrivBayes beside other implementations; how fast it draws; how near its rows come to a table.
 
-    python -m benchmarks.privbayes speed            a generated table, beside DataSynthesizer
-    python -m benchmarks.privbayes stream           10⁷ synthetic rows to Parquet
-    python -m benchmarks.privbayes adult FOLDER     the Adult table and its hierarchies
-    python -m benchmarks.privbayes acs FOLDER       the ACS excerpt and its dictionary
+    python -m benchmarks.privbayes [--adult FOLDER]     a generated table, and Adult, beside peers
+    python -m benchmarks.privbayes stream               10⁷ synthetic rows to Parquet
+    python -m benchmarks.privbayes adult FOLDER         the Adult table and its hierarchies, by ε
+    python -m benchmarks.privbayes acs FOLDER           the ACS excerpt and its dictionary, by ε
 
-The tables are read where they are and never copied. Distances are total variation, averaged over
-all one- and two-way marginals and a hundred three-way ones, of as many synthetic rows as the table
-has, beside those of independent columns and of a bootstrap of the table, in one run.
+Peers run in environments of their own (see `peers`), on the same table at ε = 1, and may take
+--seconds each; --peers names those wanted. The tables are read where they are and never copied.
+Distances are total variation, averaged over one-, two- and three-way marginals (a hundred at most),
+of as many synthetic rows as the table has, beside those of independent columns and of a bootstrap.
 """
 
 from __future__ import annotations
 
-import itertools
+import argparse
 import json
 import resource
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,18 +31,28 @@ import pyarrow.csv as pc
 from numpy.typing import NDArray
 
 import hushtable
-from hushtable.counting import code_table
+from benchmarks.peers import peer_python, run_peer
+from hushtable.evaluation.figures.privbayes import targets
+from hushtable.evaluation.real_tables import adult, read_text
+from hushtable.evaluation.synthetic_rows import (
+    CodedTable,
+    Marginals,
+    drawn_codes,
+    majority_misclassified,
+    misclassified,
+)
 from hushtable.release import Release
 from hushtable.release.export import export_rows
 from hushtable.schema import Attribute, Edges, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 EPSILONS = ("0.1", "1", "10")
-Columns = Sequence[NDArray[Any]]
 
 
 def run() -> None:
-    """What `make bench` shows: the parts that need no data and no other package."""
-    speed(peer=False)
+    """What needs no data and no other package."""
+    schema, table = generated()
+    print(f"{table.num_rows:,} rows × {table.num_columns} columns, ε = 1")
+    _ours(schema, table, Marginals(CodedTable.of("generated", schema, table)))
     stream(10**6)
 
 
@@ -65,20 +75,6 @@ def generated(rows: int = 32_561) -> tuple[Schema, pa.Table]:
     return Schema("generated", Fraction(10**6), attributes), pa.table(labels)
 
 
-def adult(folder: Path) -> tuple[Schema, pa.Table]:
-    table = _text(folder / "adult.csv", ";")
-    attributes: list[Attribute] = []
-    for name in table.column_names:
-        lines = (folder / f"adult_hierarchy_{name}.csv").read_text().splitlines()
-        if name == "age":
-            attributes.append(ordinal(name, IntegerRange(1, 100)))
-        else:
-            attributes.append(
-                nominal(name, Hierarchy.from_paths(line.split(";") for line in lines))
-            )
-    return Schema("adult", Fraction(10**6), tuple(attributes)), table
-
-
 # Bins of the numbers that have no natural ones; none of them is taken from the table.
 _BINS = {
     "DENSITY": (0, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 60_000),
@@ -90,7 +86,7 @@ _BINS = {
 
 
 def acs(folder: Path) -> tuple[Schema, pa.Table]:
-    table = _text(folder / "national2019.csv", ",")
+    table = read_text(folder / "national2019.csv", ",")
     known = json.loads((folder / "data_dictionary.json").read_text())
     industries = (folder / "indp_hierarchy.csv").read_text().splitlines()
     attributes: list[Attribute] = []
@@ -112,81 +108,185 @@ def acs(folder: Path) -> tuple[Schema, pa.Table]:
     return Schema("acs", Fraction(10**6), tuple(attributes)), table
 
 
-def _text(path: Path, delimiter: str) -> pa.Table:
-    names = path.open().readline().strip().split(delimiter)
-    return pc.read_csv(
-        path,
-        parse_options=pc.ParseOptions(delimiter=delimiter),
-        convert_options=pc.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
+# ── peers ────────────────────────────────────────────────────────────────────────────────────────
 
 
-# ── accuracy ─────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Peer:
+    """Another implementation: what to install, and how to call it."""
+
+    name: str
+    requirements: tuple[str, ...]
+    call: str
+    """Python that makes `rows`, a data frame, of `table`; all values are text."""
+    bare: tuple[str, ...] = ()
+    note: str = ""
 
 
-class Marginals:
-    """The marginals of a table, to compare other tables with."""
+# Each reads a table, times its work from the table in memory to rows in memory, and writes these.
+_SCRIPT = """
+import json, sys, time, warnings
+import pandas as pd
+warnings.simplefilter("ignore")
+source, target = sys.argv[1:]
+{imports}
+table = pd.read_csv(source, dtype=str)
+start = time.perf_counter()
+{work}
+seconds = time.perf_counter() - start
+rows.to_csv(target, index=False)
+print(json.dumps({{"seconds": seconds}}))
+"""
 
-    def __init__(self, columns: Columns, shape: Sequence[int]) -> None:
-        self._shape, axes = shape, range(len(shape))
-        random = np.random.default_rng(0)
-        threes = [tuple(random.choice(len(shape), 3, replace=False)) for _ in range(100)]
-        self._sets = {1: [(axis,) for axis in axes], 2: list(itertools.combinations(axes, 2))}
-        self._sets[3] = threes if len(shape) > 2 else []
-        self._codes = {s: self._joint(columns, s) for sets in self._sets.values() for s in sets}
+PEERS = (
+    Peer(
+        "DataSynthesizer",
+        ("DataSynthesizer",),
+        """
+from DataSynthesizer.DataDescriber import DataDescriber
+from DataSynthesizer.DataGenerator import DataGenerator
+describer = DataDescriber(category_threshold=1000)
+describer.describe_dataset_in_correlated_attribute_mode(
+    dataset_file=source, epsilon=1, k=2, attribute_to_is_categorical={n: True for n in table}
+)
+described = target + ".json"
+describer.save_dataset_description_to_file(described)
+generator = DataGenerator()
+generator.generate_dataset_in_correlated_attribute_mode(len(table), described)
+rows = generator.synthetic_dataset
+""",
+        note="degree 2",
+    ),
+    Peer(
+        "dpart",
+        ("numpy<2", "pandas<2", "scikit-learn<1.3", "diffprivlib<0.7"),
+        """
+from dpart.engines import PrivBayes
+model = PrivBayes(epsilon=1, n_parents=2)
+model.fit(table)
+rows = model.sample(len(table))
+""",
+        bare=("dpart",),
+        note="degree 2",
+    ),
+    Peer(
+        "dpmm",
+        ("dpmm",),
+        """
+from dpmm.pipelines.priv_bayes import PrivBayesPipeline
+model = PrivBayesPipeline(epsilon=1, delta=1e-5)
+model.fit(table, {n: {"categories": sorted(table[n].unique())} for n in table})
+rows = model.generate(len(table))
+""",
+        note="degree 2, δ = 10⁻⁵, with graphical-model inference",
+    ),
+)
 
-    def _joint(self, columns: Columns, axes: Sequence[int]) -> NDArray[np.int64]:
-        return np.ravel_multi_index(
-            tuple(columns[axis].astype(np.int64) for axis in axes),
-            [self._shape[axis] for axis in axes],
-        )
 
-    def distances(self, columns: Columns) -> list[float]:
-        """The mean distance of one-, two- and three-way marginals."""
-        found = []
-        for sets in self._sets.values():
-            apart = [_variation(self._codes[s], self._joint(columns, s)) for s in sets]
-            found.append(float(np.mean(apart)) if apart else 0.0)
-        return found
+def _script(peer: Peer) -> str:
+    lines = peer.call.strip().splitlines()
+    imports = [line for line in lines if line.startswith("from ")]
+    work = [line for line in lines if not line.startswith("from ")]
+    return _SCRIPT.format(imports="\n".join(imports), work="\n".join(work))
 
 
-def _variation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    values, place = np.unique(np.concatenate([one, other]), return_inverse=True)
-    shares = [
-        np.bincount(part, minlength=len(values)) / len(part)
-        for part in (place[: len(one)], place[len(one) :])
-    ]
-    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+def compare(
+    name: str, schema: Schema, table: pa.Table, peers: Sequence[Peer], seconds: float
+) -> None:
+    """Time and distances of every implementation on one table, at ε = 1."""
+    print(f"{name}: {table.num_rows:,} rows × {table.num_columns} columns, ε = 1")
+    print(f"  {'':<22}{'seconds':>9}  1-way   2-way   3-way")
+    known = CodedTable.of(name, schema, table)
+    true = Marginals(known)
+    _baselines(known, true)
+    ours = _ours(schema, table, true)
+    for peer in peers:
+        found = peer_rows(peer, schema, table, seconds)
+        if isinstance(found, str):
+            print(f"  {peer.name:<22}  {found}", flush=True)
+            continue
+        columns, took = found
+        more = f"{took / ours:,.0f} times as long; {peer.note}"
+        if lost := table.num_rows - len(columns[0]):
+            more += f"; {lost:,} rows outside the domain"
+        _row(peer.name, true.distances(columns), took, more)
+
+
+def peer_rows(
+    peer: Peer, schema: Schema, table: pa.Table, seconds: float
+) -> tuple[Sequence[NDArray[Any]], float] | str:
+    """A peer's synthetic rows and the time they took; or why there are none."""
+    python = peer_python(peer.name.lower(), peer.requirements, bare=peer.bare)
+    if isinstance(python, str):
+        return python
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "table.csv", Path(folder) / "rows.csv"
+        pc.write_csv(table, source)
+        found = run_peer(python, _script(peer), [source, target], seconds)
+        if isinstance(found, str):
+            return found
+        rows = CodedTable.of(peer.name, schema, read_text(target, ","))
+        return rows.columns, float(found["seconds"])
+
+
+def _baselines(known: CodedTable, true: Marginals) -> None:
+    random = np.random.default_rng(1)
+    again = known.take(random.integers(0, known.rows, known.rows))
+    _row("bootstrap", true.distances(again.columns))
+    alone = [random.permutation(column) for column in known.columns]
+    _row("independent columns", true.distances(alone))
+
+
+def _ours(schema: Schema, table: pa.Table, true: Marginals, runs: int = 3) -> float:
+    """Our own rows; the seconds at degree 2, which is what the peers do."""
+    seconds = {}
+    for name, settings in (("hushtable", {}), ("hushtable, degree 2", {"degree": 2})):
+        found = [_published(schema, table, "1", true, **settings) for _ in range(runs)]
+        seconds[name] = min(took for _, took, _ in found)  # the first may compile
+        _row(name, _mean([distances for distances, _, _ in found]), seconds[name])
+    return seconds["hushtable, degree 2"]
+
+
+def _mean(found: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    return {ways: float(np.mean([one[ways] for one in found])) for ways in found[0]}
+
+
+def _row(
+    name: str, distances: Mapping[int, float], seconds: float | None = None, more: str = ""
+) -> None:
+    took = f"{seconds:9.2f}" if seconds is not None else " " * 9
+    text = "  ".join(f"{distance:.4f}" for distance in distances.values())
+    print(f"  {name:<22}{took}  {text}  {more}", flush=True)
+
+
+# ── by ε ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def accuracy(name: str, schema: Schema, table: pa.Table, runs: int = 3) -> None:
     """Distances and costs at several ε, beside what needs no privacy."""
-    columns = code_table(table, schema).columns
-    rows = len(columns[0])
+    known = CodedTable.of(name, schema, table)
     cells = np.log10(float(schema.cells))
-    print(f"{name}: {rows:,} rows, {len(columns)} columns, 10^{cells:.0f} cells")
-    true, random = Marginals(columns, schema.shape), np.random.default_rng(1)
-    picks = random.integers(0, rows, rows)
-    _row("bootstrap", true.distances([column[picks] for column in columns]))
-    _row("independent", true.distances([random.permutation(column) for column in columns]))
+    print(f"{name}: {known.rows:,} rows, {len(known.columns)} columns, 10^{cells:.0f} cells")
+    print(f"  {'':<22}{'seconds':>9}  1-way   2-way   3-way")
+    true = Marginals(known)
+    _baselines(known, true)
     for epsilon in EPSILONS:
-        found = [_published(schema, table, epsilon, rows, true) for _ in range(runs)]
-        distances = np.mean([one for one, _, _ in found], axis=0)
-        seconds = min(time for _, time, _ in found)
-        _row(f"privbayes ε = {epsilon}", distances, f"{seconds:6.2f} s, peak {_peak():,.0f} MiB")
+        found = [_published(schema, table, epsilon, true) for _ in range(runs)]
+        distances, seconds = _mean([one for one, _, _ in found]), min(t for _, t, _ in found)
+        _row(f"hushtable, ε = {epsilon}", distances, seconds, f"peak {_peak():,.0f} MiB")
         print("    " + "\n    ".join(found[-1][2]))
 
 
 def _published(
-    schema: Schema, table: pa.Table, epsilon: str, rows: int, true: Marginals
-) -> tuple[list[float], float, list[str]]:
-    with _release(schema, table, epsilon) as (release, start):
-        drawn = release.synthesize(rows)
+    schema: Schema, table: pa.Table, epsilon: str, true: Marginals, **settings: Any
+) -> tuple[dict[int, float], float, list[str]]:
+    """Distances, the seconds from the table to rows in memory, and the network."""
+    with _release(schema, table, epsilon, **settings) as (release, start):
+        release.synthesize(table.num_rows)
         seconds = time.perf_counter() - start
         assert release.network is not None
-        lines = release.network.lines()
-        text = pa.table({n: drawn[n].cast(pa.string()) for n in drawn.column_names})
-        return true.distances(code_table(text, schema).columns), seconds, lines
+        columns = drawn_codes(release, table.num_rows)
+        return true.distances(columns), seconds, release.network.lines()
 
 
 @contextmanager
@@ -209,110 +309,31 @@ def _release(
         )
 
 
-def _row(name: str, distances: Sequence[float], more: str = "") -> None:
-    print(f"  {name:<22}" + "  ".join(f"{distance:.4f}" for distance in distances) + f"  {more}")
-
-
 def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def classify(schema: Schema, table: pa.Table, target: str) -> None:
-    """How well a classifier does on real rows after learning from synthetic ones."""
-    random = np.random.default_rng(2)
-    order = random.permutation(table.num_rows)
-    half = len(order) * 4 // 5
-    train, test = table.take(order[:half]), code_table(table.take(order[half:]), schema).columns
-    axis = schema.index(target)
-    truth = test[axis]
-    majority = max(np.mean(truth == value) for value in np.unique(truth))
-    real = _accuracy(code_table(train, schema).columns, test, schema.shape, axis)
-    print(f"  {target}: majority {majority:.3f}, trained on real rows {real:.3f}")
+def classify(schema: Schema, table: pa.Table) -> None:
+    """The share of mistakes on real rows after learning from synthetic ones."""
+    order = np.random.default_rng(2).permutation(table.num_rows)
+    split = len(order) * 4 // 5
+    train = table.take(order[:split])
+    real, test = (
+        CodedTable.of("adult", schema, t).columns for t in (train, table.take(order[split:]))
+    )
+    drawn = {}
     for epsilon in EPSILONS:
         with _release(schema, train, epsilon) as (release, _):
-            drawn = release.synthesize(half)
-            text = pa.table({n: drawn[n].cast(pa.string()) for n in drawn.column_names})
-            found = _accuracy(code_table(text, schema).columns, test, schema.shape, axis)
-        print(f"    trained on synthetic rows, ε = {epsilon}: {found:.3f}")
-
-
-def _accuracy(train: Columns, test: Columns, shape: Sequence[int], target: int) -> float:
-    """Logistic regression on indicators, by Newton's method with a small penalty."""
-    x, y = _indicators(train, shape, target), (train[target] == 1).astype(float)
-    weights = np.zeros(x.shape[1])
-    for _ in range(12):
-        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
-        slope = x.T @ (p - y) + 0.5 * weights
-        curve = (x * (p * (1 - p))[:, None]).T @ x + 0.5 * np.eye(len(weights))
-        weights -= np.linalg.solve(curve, slope)
-    guessed = _indicators(test, shape, target) @ weights > 0
-    return float(np.mean(guessed == (test[target] == 1)))
-
-
-def _indicators(columns: Columns, shape: Sequence[int], target: int) -> NDArray[np.float64]:
-    parts = [np.ones((len(columns[0]), 1))]
-    for axis, (column, size) in enumerate(zip(columns, shape, strict=True)):
-        if axis != target:
-            parts.append(np.eye(size)[column.astype(np.int64)])
-    return np.hstack(parts)
+            drawn[f"ε = {epsilon}"] = drawn_codes(release, split)
+    print("misclassified: " + ", ".join(["majority", "trained on real rows", *drawn]))
+    for target in targets(schema):
+        found = [majority_misclassified(real, test, target)]
+        for rows in (real, *drawn.values()):
+            found.append(misclassified(rows, test, schema.shape, target))
+        print(f"  {target.name:<18}" + "".join(f"{wrong:8.3f}" for wrong in found), flush=True)
 
 
 # ── speed ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def speed(peer: bool = True) -> None:
-    """Network, marginals and as many synthetic rows, of degree 2 at ε = 1."""
-    schema, table = generated()
-    best = float("inf")
-    for _ in range(3):  # the first may compile
-        with _release(schema, table, "1", degree=2) as (release, start):
-            release.synthesize(table.num_rows)
-            best = min(best, time.perf_counter() - start)
-    print(f"privbayes on {table.num_rows:,} rows × {table.num_columns}: {best:.2f} s")
-    if peer:
-        seconds = _datasynthesizer(table)
-        told = f"{seconds:.0f} s, {seconds / best:.0f} times as long" if seconds else "not finished"
-        print(f"DataSynthesizer, degree 2: {told}")
-
-
-_PEER = """
-import sys, time
-from DataSynthesizer.DataDescriber import DataDescriber
-from DataSynthesizer.DataGenerator import DataGenerator
-start = time.perf_counter()
-describer = DataDescriber(category_threshold=100)
-columns = open(sys.argv[1]).readline().strip().split(",")
-describer.describe_dataset_in_correlated_attribute_mode(
-    dataset_file=sys.argv[1], epsilon=1, k=2,
-    attribute_to_is_categorical={name: True for name in columns},
-)
-described = sys.argv[1] + ".json"
-describer.save_dataset_description_to_file(described)
-DataGenerator().generate_dataset_in_correlated_attribute_mode(int(sys.argv[2]), described)
-print("seconds", time.perf_counter() - start)
-"""
-
-
-def _datasynthesizer(table: pa.Table, limit: int = 900) -> float | None:
-    """The same work by DataSynthesizer, in an environment of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        home, data = Path(folder) / "venv", Path(folder) / "table.csv"
-        pc.write_csv(table, data)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        python = str(home / "bin" / "python")
-        install = [python, "-m", "pip", "install", "--quiet", "DataSynthesizer"]
-        subprocess.run(install, check=True)
-        try:
-            done = subprocess.run(
-                [python, "-c", _PEER, str(data), str(table.num_rows)],
-                capture_output=True, text=True, timeout=limit, check=True,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return None
-        except subprocess.CalledProcessError as problem:
-            print(problem.stderr.strip().splitlines()[-1])
-            return None
-        return float(done.stdout.split()[-1])
 
 
 def stream(rows: int = 10**7) -> None:
@@ -338,22 +359,35 @@ def stream(rows: int = 10**7) -> None:
     )
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """One of the commands above."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = ("peers", "stream", "adult", "acs")
+    parser.add_argument("command", nargs="?", choices=commands, default="peers")
+    parser.add_argument("folder", nargs="?", type=Path, help="the folder of the adult or acs table")
+    parser.add_argument("--adult", type=Path, help="the folder of the Adult table, for peers too")
+    parser.add_argument("--seconds", type=float, default=900, help="for each peer and table")
+    parser.add_argument("--peers", help="names, separated by commas")
+    chosen = parser.parse_args()
     tables: dict[str, Callable[[Path], tuple[Schema, pa.Table]]] = {"adult": adult, "acs": acs}
-    match arguments:
-        case ["speed"]:
-            speed()
-        case ["stream"]:
-            stream()
-        case [name, folder] if name in tables:
-            schema, table = tables[name](Path(folder))
-            accuracy(name, schema, table)
-            if name == "adult":
-                classify(schema, table, "salary-class")
-        case _:
-            print(__doc__)
+    if chosen.command in tables:
+        if chosen.folder is None:
+            parser.error(f"{chosen.command} needs a folder")
+        schema, table = tables[chosen.command](chosen.folder)
+        accuracy(chosen.command, schema, table)
+        if chosen.command == "adult":
+            classify(schema, table)
+    elif chosen.command == "stream":
+        stream()
+    else:
+        wanted = (chosen.peers or ",".join(peer.name for peer in PEERS)).lower().split(",")
+        peers = [peer for peer in PEERS if peer.name.lower() in wanted]
+        compare("generated", *generated(), peers, chosen.seconds)
+        if chosen.adult:
+            compare("adult", *adult(chosen.adult), peers, chosen.seconds)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -19,6 +19,8 @@ _HOMES = {
     "publish": "hushtable.publishing",
     "curate": "hushtable.publishing",
     "plan": "hushtable.planner",
+    "evaluate": "hushtable.evaluation.evaluate",
+    "Evaluation": "hushtable.evaluation.evaluate",
     "Plan": "hushtable.planner",
     "open": "hushtable.release",
     "Release": "hushtable.release",
@@ -31,6 +33,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from hushtable.counting import CsvFormat
     from hushtable.errors import HushError
+    from hushtable.evaluation.evaluate import Evaluation, evaluate
     from hushtable.planner import Plan, plan, workload
     from hushtable.publishing import curate, publish
     from hushtable.query.answer import Answer
@@ -41,12 +44,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "CsvFormat",
+    "Evaluation",
     "HushError",
     "Plan",
     "Release",
     "Schema",
     "Synthesizer",
     "curate",
+    "evaluate",
     "open",
     "plan",
     "publish",

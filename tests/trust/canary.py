@@ -40,6 +40,37 @@ kind = "nominal"
 tree = {{ desk = ["clerk", "boss"], field = ["farmer"] }}
 """
 COLUMNS = ("age", "income", "job", "person", "unused")
+# A mechanism and its settings. Summaries are small, so that something is left out of them.
+SOME_RECIPES = (
+    ("filter", "size=6"),
+    ("threshold", "size=6", "on=haar"),
+    ("filter-priority", "size=6", "on=dyadic"),
+    ("sketch", "width=7", "rows=2"),
+    ("ispe",),
+    ("kdtree",),
+)
+MORE_RECIPES = (
+    ("geometric",),
+    *(
+        (name, "size=6", f"on={on}")
+        for name in ("filter", "threshold", "priority", "filter-threshold", "filter-priority")
+        for on in ("cells", "dyadic", "haar")
+    ),
+    ("filter", "theta=2", "sides=one"),
+    ("filter", "size=6", "on=dyadic", "consistent=no"),
+    ("threshold", "tau=3"),
+    ("threshold", "size=6", "total=12"),
+    ("sketch",),
+    ("sketch", "width=7", "rows=3", "estimate=mean"),
+    ("ispe", "iterations=0"),
+    ("privbayes",),
+    ("privbayes", "degree=1"),
+    ("privelet",),
+    ("privelet+",),
+    ("privelet*",),
+    ("hierarchical",),
+    ("mixed",),
+)
 INSIDE = "tables"  # the one folder that may hold canaries
 
 
@@ -281,6 +312,7 @@ def attempt_everything(folder: Path) -> dict[str, str]:
         options = ("--schema", schemas[outside], "-e", "1", "-o", made, "--json")
         attempts.run(f"hush publish {outside}", hush("publish", tables / "good.csv", *options))
     _attempt_network(attempts, tables / "good.csv", schema, out)
+    _attempt_recipes(attempts, tables / "good.csv", schema, out, SOME_RECIPES)
     _attempt_refusals(attempts, folder, schema)
     _attempt_reading(attempts, folder, schema)
     _attempt_defects(attempts, tables / "good.csv", schema, out)
@@ -303,6 +335,32 @@ def _attempt_network(attempts: Attempts, good: Path, schema: Path, out: Path) ->
     rows = ("export", made, "-o", out / "network.csv", "--synthetic", "50")
     attempts.run("hush rows of a network", hush(*rows))
     attempts.run("hush a bad setting", hush(*publish, "--set", "beta=2", "-o", out / "beta"))
+
+
+def _attempt_recipes(
+    attempts: Attempts, good: Path, schema: Path, out: Path, recipes: tuple[tuple[str, ...], ...]
+) -> None:
+    """Other mechanisms, each with files of its own: published, shown, asked and exported."""
+    for recipe in recipes:
+        name, *settings = recipe
+        called = " ".join(recipe)
+        made = out / f"{called.replace(' ', '-').replace('*', '-star')}.release"
+        chosen = [word for setting in settings for word in ("--set", setting)]
+        publish = ("publish", good, "--schema", schema, "-e", "1", "-m", name, *chosen)
+        attempts.run(f"hush publish by {called}", hush(*publish, "-o", made))
+        attempts.run(f"hush info of {called}", hush("info", made, "--verify"))
+        attempts.run(f"hush ask {called}", hush("query", made, "job = 'clerk' AND age > 1"))
+        attempts.run(f"hush export {called}", hush("export", made, "-o", made.with_suffix(".csv")))
+        odd = ("--set", "nothing=1", "-o", out / "odd")
+        attempts.run(f"hush odd setting of {called}", hush(*publish, *odd))
+
+
+def more_recipes(folder: Path) -> None:
+    """Every mechanism in every form, after everything else was done."""
+    attempts = Attempts()
+    good, schema = folder / INSIDE / "good.csv", folder / "other.toml"
+    _attempt_recipes(attempts, good, schema, folder / "out", MORE_RECIPES)
+    (folder / "more_endings.json").write_text(json.dumps(attempts.endings))
 
 
 def _attempt_refusals(attempts: Attempts, folder: Path, schema: Path) -> None:

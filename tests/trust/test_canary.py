@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from attack import Tally
+from attack import Size, Tally
 from canary import (
+    MORE_RECIPES,
     NUMBER,
     RENDERINGS,
+    SOME_RECIPES,
     TEXT,
     canaries_in,
     files_with_canaries,
@@ -94,6 +96,29 @@ def test_everything_was_tried_and_much_of_it_failed(world: World, endings: dict[
 def test_a_canary_is_no_reason_to_fail(endings: dict[str, str], name: str) -> None:
     assert endings[f"hush publish {name}"] == "exit 0"
     assert endings[f"publish {name}"] == "done"
+
+
+def _check_recipes(endings: dict[str, str], recipes: tuple[tuple[str, ...], ...]) -> None:
+    """Every one was published, shown, asked and exported; a bad setting was refused."""
+    for recipe in recipes:
+        called = " ".join(recipe)
+        for what in ("publish by", "info of", "ask", "export"):
+            assert endings[f"hush {what} {called}"] == "exit 0"
+        assert endings[f"hush odd setting of {called}"] == "exit 2"
+
+
+def test_a_canary_is_seen_in_no_mechanism_s_files(
+    world: World, endings: dict[str, str], size: Size, tally: Tally
+) -> None:
+    _check_recipes(endings, SOME_RECIPES)
+    if not size(0, 1):
+        return
+    done = world.run("more_recipes")
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]
+    more = json.loads((world.folder / "more_endings.json").read_bytes())
+    _check_recipes(more, MORE_RECIPES)
+    assert files_with_canaries(world.folder) == []
+    tally("canary checks", len(more))
 
 
 def test_no_temporary_file_is_left(world: World, endings: dict[str, str]) -> None:

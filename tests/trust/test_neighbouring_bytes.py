@@ -1,7 +1,8 @@
 """A neighbouring table changes no byte that has no noise: names, sizes, manifest, ledger, output.
 
 With the same noise and the same ids, two releases of neighbouring tables may differ only in the
-noisy numbers and in what is computed from them: their checksums and their integer type.
+noisy numbers and in what is computed from them: their checksums and their integer type. For every
+mechanism it is written down which parts of a manifest those are; nothing else may differ.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import sqlite3
 import sys
 from contextlib import closing
@@ -17,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attack import Tally
+from attack import Size, Tally
+from canary import MORE_RECIPES, SOME_RECIPES
 
 import hushtable
 from hushtable import publishing
@@ -50,6 +53,38 @@ NEIGHBOURS = {
     "nothing at all": [],
     "a thousand rows": PEOPLE * 100,
 }
+# How much was kept follows from the noisy values; τ is one of them, or made of a noisy total.
+KEPT = ("arrays.places.shape", "arrays.values.shape", "table.bytes")
+SAMPLED = (*KEPT, "parameters.tau")
+NOISY: dict[str, tuple[str, ...]] = {
+    "geometric": KEPT,
+    "filter": KEPT,
+    "threshold": (*SAMPLED, "parameters.chosen.total"),
+    "filter-threshold": (*SAMPLED, "parameters.chosen.total"),
+    "priority": SAMPLED,
+    "filter-priority": SAMPLED,
+    "ispe": ("arrays.counts.shape",),
+    "kdtree": ("arrays.counts.shape",),
+    # The network is chosen by noisy scores, and by a noisy number of rows what it can afford.
+    "privbayes": (
+        "arrays",
+        "noise.scale",
+        "noise.scales",
+        *(
+            f"parameters.{name}"
+            for name in (
+                "network",
+                "rows",
+                "theta",
+                "useful_cells",
+                "epsilon_network",
+                "epsilon_marginals",
+            )
+        ),
+    ),
+}
+# Their standard errors follow from noisy values, and are said when they are published.
+ESTIMATED = {*NOISY, "sketch"} - {"geometric"}
 
 
 @pytest.fixture
@@ -74,7 +109,12 @@ def fixed_ids(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def publish(
-    folder: Path, rows: list[str], neighbours: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    folder: Path,
+    rows: list[str],
+    neighbours: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    recipe: tuple[str, ...] = ("auto",),
 ) -> dict[str, Any]:
     """All that a run of `hush publish` leaves and says."""
     folder.mkdir()
@@ -85,28 +125,45 @@ def publish(
     Path("people.toml").write_text(SCHEMA.format(neighbours=neighbours))
     Path("people.csv").write_text("age,job\n" + "".join(f"{row}\n" for row in rows))
     words = ["publish", "people.csv", "--schema", "people.toml", "-e", "1", "-o", "r"]
+    words += ["-m", recipe[0], *(word for pair in recipe[1:] for word in ("--set", pair))]
     monkeypatch.setattr(sys, "argv", ["hush", *words])
     with pytest.raises(SystemExit) as stopped:
         run()
     said = capsys.readouterr()
     assert stopped.value.code == 0, said.err
     manifest = json.loads(Path("r/manifest.json").read_bytes())
-    for array in manifest["arrays"].values():
-        del array["sha256"], array["dtype"]
+    noisy = without_noise(manifest, NOISY.get(recipe[0], ()))
+    out = re.sub(r"error is \S+", "error is", said.out) if recipe[0] in ESTIMATED else said.out
     with closing(sqlite3.connect("people.toml.ledger")) as db:
         events = [json.loads(body) for (body,) in db.execute("SELECT body FROM event")]
     for event in events:
         event.pop("manifest", None)  # the manifest's checksum
+    files = sorted(
+        path for path in Path("r").rglob("*") if "arrays" in manifest or path.suffix != ".npy"
+    )
     return {
-        "names": sorted(str(path) for path in Path("r").rglob("*")),
+        "names": [str(path) for path in files],
         "manifest": json.dumps(manifest),
-        "modes": [oct(path.stat().st_mode) for path in sorted(Path("r").rglob("*"))],
+        "modes": [oct(path.stat().st_mode) for path in files],
         "events": events,
-        "said": (said.out, said.err),
+        "said": (out, said.err),
         "folder": sorted(path.name for path in folder.iterdir()),
-        "cells": hushtable.open("r").cells().astype(np.int64),
-        "manifest size": os.stat("r/manifest.json").st_size,
+        "noisy": noisy,
+        "manifest size": 0 if recipe[0] in NOISY else os.stat("r/manifest.json").st_size,
     }
+
+
+def without_noise(manifest: dict[str, Any], paths: tuple[str, ...]) -> list[Any]:
+    """Take out of a manifest what follows from noisy numbers; returns what was taken."""
+    stored = [*manifest["arrays"].values(), *([manifest["table"]] if "table" in manifest else [])]
+    taken = [(array.pop("sha256"), array.pop("dtype", None)) for array in stored]
+    for path in paths:
+        *above, last = path.split(".")
+        part = manifest
+        for name in above:
+            part = part.get(name, {})
+        taken.append(part.pop(last, None))
+    return taken
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -120,15 +177,15 @@ def test_another_table_changes_noisy_numbers_only(
     capsys: pytest.CaptureFixture[str],
     tally: Tally,
 ) -> None:
-    made = []
+    made, cells = [], []
     for name, rows in (("one", PEOPLE), ("two", NEIGHBOURS[change])):
         with monkeypatch.context() as patch:
             fixed_ids()  # and the same place, which the ledger names
             made.append(publish(tmp_path / "here", rows, neighbours, patch, capsys))
         (tmp_path / "here").rename(tmp_path / name)
-    one, two = made
-    cells = one.pop("cells"), two.pop("cells")
-    assert one == two
+        cells.append(hushtable.open(tmp_path / name / "r").cells().astype(np.int64))
+        made[-1].pop("noisy")
+    assert made[0] == made[1]
     tally("neighbouring releases", 1)
     # The noise was the same, so what differs is the truth: the comparison is not idle.
     difference = np.abs(cells[0] - cells[1])
@@ -137,3 +194,37 @@ def test_another_table_changes_noisy_numbers_only(
         assert difference.sum() == expected[change]
     if change in ("an odd row", "a dropped row"):
         assert difference.sum() == 0
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Some mechanisms in an ordinary run, each in every form with --trust."""
+    if "recipe" in metafunc.fixturenames:
+        more = MORE_RECIPES if metafunc.config.getoption("--trust") else (("privbayes",),)
+        recipes = dict.fromkeys([*SOME_RECIPES, *more])
+        metafunc.parametrize("recipe", recipes, ids=" ".join)
+
+
+def test_another_table_changes_what_is_noisy_only(
+    recipe: tuple[str, ...],
+    tmp_path: Path,
+    fixed_ids: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tally: Tally,
+    size: Size,
+) -> None:
+    """One change of the table in an ordinary run, all of them with --trust."""
+    changes = ["a thousand rows", *NEIGHBOURS][: size(1, len(NEIGHBOURS) + 1)]
+    for neighbours in ("add-remove", "replace-one")[: size(1, 2)]:
+        made = {}
+        for name, rows in [("nothing", PEOPLE), *((c, NEIGHBOURS[c]) for c in changes)]:
+            with monkeypatch.context() as patch:
+                fixed_ids()
+                made[name] = publish(tmp_path / "here", rows, neighbours, patch, capsys, recipe)
+            (tmp_path / "here").rename(tmp_path / f"{neighbours} {len(list(tmp_path.iterdir()))}")
+        noisy = {name: result.pop("noisy") for name, result in made.items()}
+        for result in made.values():
+            assert result == made["nothing"]
+        # Or nothing was compared at all.
+        assert noisy["a thousand rows"] != noisy["nothing"]
+        tally("neighbouring releases", len(made) - 1)

@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 from hushtable import __version__
-from hushtable.cli import analyst, owner, planning
+from hushtable.cli import analyst, auditing, evaluating, owner, planning, reproducing
 from hushtable.errors import HushError
 
 
@@ -29,7 +29,9 @@ def schema_group() -> None:
 
 for _command in (owner.demo, planning.plan, owner.publish, owner.budget, owner.generate):
     app.add_command(_command)
-for _command in (analyst.query, analyst.info, analyst.export):
+for _command in (analyst.query, analyst.info, analyst.export, reproducing.reproduce):
+    app.add_command(_command)
+for _command in (evaluating.evaluate, auditing.audit):
     app.add_command(_command)
 schema_group.add_command(owner.schema_draft)
 schema_group.add_command(owner.schema_check)
@@ -47,7 +49,8 @@ def run() -> NoReturn:
     except HushError as problem:
         _fail(str(problem))
     except (KeyboardInterrupt, click.Abort) as problem:
-        _fail(" ".join(["stopped", *getattr(problem, "__notes__", ())]), code=130)
+        stopped = problem.__cause__ or problem  # click wraps it; the notes are on what it wraps
+        _fail(" ".join(["stopped", *getattr(stopped, "__notes__", ())]), code=130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

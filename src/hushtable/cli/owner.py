@@ -70,7 +70,7 @@ def publish(
             out=out,
             mechanism=mechanism,
             workload=workload,
-            settings=_settings(settings),
+            settings=key_values(settings),
             ledger=ledger,
             csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline),
             progress=progress,
@@ -93,7 +93,8 @@ def publish(
     print(f'try: hush query {out} "SELECT COUNT(*) FROM {described.name}"')
 
 
-def _settings(pairs: tuple[str, ...]) -> dict[str, str]:
+def key_values(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The settings that were given as key=value, one by one."""
     settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -349,7 +350,7 @@ def generate(
     described = schema or out.with_suffix(".toml")
     _check_new(out)
     _check_new(described)
-    made = make_up(name, rows, seed=seed, settings=_settings(settings))
+    made = make_up(name, rows, seed=seed, settings=key_values(settings))
     with row_bar("making up rows", quiet=as_json) as progress:
         made.write(out, progress)
     made.schema.save(described)

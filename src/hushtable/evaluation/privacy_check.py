@@ -89,7 +89,7 @@ def loss_between(
     noise: Noise | None = None,
 ) -> PairLoss:
     """The loss of a mechanism between two tables, along the path that `noise` leads to."""
-    recipe, needs = _recipe(mechanism, schema, parse_epsilon(epsilon), settings or {})
+    recipe, needs = recipe_of(mechanism, schema, parse_epsilon(epsilon), settings or {})
     return curator_loss(recipe, schema, table, neighbour, epsilon=epsilon, needs=needs, noise=noise)
 
 
@@ -108,12 +108,13 @@ def curator_loss(
     holdings = Holdings(schema) if holdings is None else holdings
     accounts = [Account(parse_epsilon(epsilon)) for _ in range(2)]
     recorder = Recorder(noise or NoNoise())
-    result = recipe(_curator(holdings.of(tuple(table), needs), schema, accounts[0], recorder))
+    held, other = (holdings.of(tuple(rows), needs) for rows in (table, neighbour))
+    result = recipe(curator_of(held, schema, accounts[0], recorder))
     replay, problem = Replay(recorder.draws, accounts[1]), None
     try:
-        again = recipe(_curator(holdings.of(tuple(neighbour), needs), schema, accounts[1], replay))
+        again = recipe(curator_of(other, schema, accounts[1], replay))
         replay.finish()
-        if not _same(result, again):
+        if not same_result(result, again):
             problem = "what is returned depends on more than the noisy answers"
     except Divergence as difference:
         problem = str(difference)
@@ -122,7 +123,8 @@ def curator_loss(
     return PairLoss(replay.loss, accounts[1].spent, problem)
 
 
-def _curator(holding: Holding, schema: Schema, account: Account, noise: Noise) -> Curator:
+def curator_of(holding: Holding, schema: Schema, account: Account, noise: Noise) -> Curator:
+    """A curator that holds a small table."""
     return Curator(holding, exposure=schema.exposure, account=account, noise=noise)
 
 
@@ -142,7 +144,7 @@ def check_mechanism(
     `rows` are the rows that people may have, by default every one the schema tells apart and the
     odd ones: keep the schema tiny, or list a few. `paths` transcripts are tried for each pair.
     """
-    recipe, needs = _recipe(mechanism, schema, parse_epsilon(epsilon), settings or {})
+    recipe, needs = recipe_of(mechanism, schema, parse_epsilon(epsilon), settings or {})
     return check_recipe(
         recipe,
         schema,
@@ -219,9 +221,10 @@ class _Worst:
         )
 
 
-def _recipe(
+def recipe_of(
     mechanism: str | Mechanism, schema: Schema, epsilon: Fraction, settings: Mapping[str, str]
 ) -> tuple[Recipe, Literal["counts", "columns"]]:
+    """What a mechanism asks and makes of the answers, and what the curator must hold for it."""
     chosen = find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
     chosen.check(schema, epsilon=epsilon, settings=settings)
 
@@ -238,16 +241,16 @@ def _noises(paths: int) -> Iterator[Noise]:
         yield EntropyNoise(SeededEntropy(seed))
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_result(one: Any, other: Any) -> bool:
     """Whether two results are equal, arrays and values of ours included."""
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     if is_dataclass(one):
-        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+        return all(same_result(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     if isinstance(one, Mapping):
-        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
+        return list(one) == list(other) and all(same_result(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same_result, one, other))
     return bool(one == other)

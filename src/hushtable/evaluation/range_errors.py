@@ -116,20 +116,31 @@ def _task(
 ) -> Task:
     def run() -> list[Row]:
         entropy = task_entropy(key, seed=seed)
-        with spill_folder() as folder:
-            release = experiment_release(
-                known.counts,
-                known.schema,
-                folder / "experiment.release",
-                mechanism=mechanism,
-                epsilon=epsilon,
-                settings=settings,
-                entropy=entropy,
-            )
-            values, errors = release.count_ranges(known.ranges.starts, known.ranges.stops)
-        return list(error_rows(known, np.asarray(values, np.float64), errors**2))
+        return range_errors(known, mechanism, epsilon, settings, entropy)
 
     return Task(key, run)
+
+
+def range_errors(
+    known: Known,
+    mechanism: str,
+    epsilon: EpsilonLike,
+    settings: Mapping[str, str],
+    entropy: Entropy,
+) -> list[Row]:
+    """Publish once, ask all ranges, compare; the release is gone afterwards."""
+    with spill_folder() as folder:
+        release = experiment_release(
+            known.counts,
+            known.schema,
+            folder / "experiment.release",
+            mechanism=mechanism,
+            epsilon=epsilon,
+            settings=settings,
+            entropy=entropy,
+        )
+        values, errors = release.count_ranges(known.ranges.starts, known.ranges.stops)
+    return list(error_rows(known, np.asarray(values, np.float64), errors**2))
 
 
 def error_rows(

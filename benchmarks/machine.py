@@ -1,0 +1,37 @@
+"""What the figures were measured on, in words that name no machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("numpy", "numba", "duckdb", "polars", "pyarrow")
+
+
+def machine() -> str:
+    """Cores, memory, processor, and the versions that matter."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    known = ", ".join(f"{name} {found}" for name in PACKAGES if (found := _version(name)))
+    return (
+        f"{cores} cores, {memory:.0f} GiB of memory, {_processor()};"
+        f" Python {platform.python_version()}, {known}"
+    )
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

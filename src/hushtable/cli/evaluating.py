@@ -1,0 +1,129 @@
+"""The command that looks at the truth: how far a release is from it, for the data owner alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.show import open_release, print_json, print_table, step_bar
+
+if TYPE_CHECKING:
+    from hushtable.evaluation.evaluate import ErrorRow, Evaluation
+
+STEPS = {
+    "count": "counting the table",
+    "truth": "answering from the table",
+    "ask": "asking the release",
+    "intervals": "looking at its intervals",
+}
+
+
+@click.command()
+@click.argument("data", metavar="DATA")
+@click.argument("release", metavar="RELEASE")
+@click.option("--workload", "-w", default="ranges", show_default=True, help="What is asked.")
+@click.option("--queries", default=10_000, show_default=True, help="The most that are asked.")
+@click.option("--intervals", default=500, show_default=True, help="Whose intervals are looked at.")
+@click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--plot", type=FilePath, help="Draw the errors: a new .png or .svg.")
+@click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
+@click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
+@click.option("--csv-multiline", is_flag=True, help="CSV files have line breaks inside quotes.")
+@json_option
+def evaluate(
+    data: str,
+    release: str,
+    workload: str,
+    queries: int,
+    intervals: int,
+    confidence: float,
+    plot: Path | None,
+    csv_delimiter: str | None,
+    csv_encoding: str | None,
+    csv_multiline: bool,
+    as_json: bool,
+) -> None:
+    """Compare a release with the true DATA. For the owner only: what it prints is not private.
+
+    A workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,
+    level:attribute=1, a file of SQL queries, or a sum: "2*ranges + marginals:1".
+
+    Example: hush evaluate census.parquet census.release --workload marginals:2
+    """
+    from hushtable.counting import CsvFormat
+    from hushtable.evaluation.evaluate import evaluate as compare
+    from hushtable.evaluation.evaluation_picture import check_picture
+
+    if plot is not None:
+        check_picture(plot)
+    opened = open_release(release)
+    with step_bar(STEPS, quiet=as_json) as progress:
+        found = compare(
+            data,
+            opened,
+            workload=workload,
+            queries=queries,
+            intervals=intervals,
+            confidence=confidence,
+            csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline),
+            progress=progress,
+        )
+    if plot is not None:
+        found.plot(plot)
+    if as_json:
+        print_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
+    else:
+        _print(found)
+
+
+def _print(found: Evaluation) -> None:
+    from hushtable.evaluation.evaluate import OWNER_ONLY
+    from hushtable.query.answer import show_percent
+
+    print(OWNER_ONLY)
+    columns = [
+        "queries",
+        "",
+        "number",
+        "coverage",
+        "selectivity",
+        "mean error",
+        "rms error",
+        "forecast",
+        "relative",
+        f"inside {show_percent(found.confidence)}",
+    ]
+    rows = [_cells(row) for row in found.errors]
+    print_table(
+        f"{found.dataset} by {found.mechanism}, ε = {found.epsilon}: {found.asked}",
+        columns,
+        rows,
+        left=2,
+    )
+    print("Errors are in rows. Forecast: what the release's own error bars say the rms error is.")
+    print("Relative: by the true count, or by 0.1 % of all rows where that is more.")
+    print(f"Inside: the truth within the interval, for {found.overall.intervals:,} of the queries.")
+    for note in found.notes:
+        print(note)
+
+
+def _cells(row: ErrorRow) -> list[str]:
+    size = {0: "", 1: "smallest fifth", 5: "largest fifth"}.get(row.fifth, f"fifth {row.fifth}")
+    return [
+        "all" if row.group == "all" else f"by {row.group}",
+        size,
+        f"{row.queries:,}",
+        f"{row.coverage:.2g}",
+        f"{row.selectivity:.2g}",
+        *(_short(error) for error in (row.absolute_error, row.rmse, row.forecast_rmse)),
+        f"{row.relative_error:.2%}",
+        "" if row.inside is None else f"{row.inside:.1%}",
+    ]
+
+
+def _short(number: float) -> str:
+    """Three digits, or all of a large number's whole part."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

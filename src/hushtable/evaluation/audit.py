@@ -1,0 +1,299 @@
+"""A privacy audit of a mechanism: exact over all small tables, and by experiment.
+
+Two attacks that look at different things, under both neighbour relations:
+
+1. the **exact check** (`privacy_check`) replays the same noisy answers on every neighbour of every
+   small table and adds up the loss by the scales that noise was asked for;
+2. the **lower bound** (`lower_bound`) draws real noise thousands of times on the two tables that
+   lose the most, and says which ε the outputs show to be lost. It needs no scale to be believed.
+   An ordinary audit does so once for each relation, a nightly one for every schema as well.
+
+A mechanism that passes both may still be wrong on tables that were not tried; one that fails either
+is certainly wrong (the second, but for a chance of 1 − confidence over the whole audit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hushtable.errors import BudgetError, OptionError
+from hushtable.evaluation.audit_schemas import BUILT_IN, AuditSchema, built_in, small_enough
+from hushtable.evaluation.likelihood import Contest
+from hushtable.evaluation.lower_bound import LowerBound, lower_bound
+from hushtable.evaluation.privacy_check import PrivacyReport, check_mechanism, recipe_of
+from hushtable.evaluation.small_tables import Holdings
+from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
+from hushtable.privacy.loss import (
+    NEIGHBOURS,
+    EpsilonLike,
+    Neighbours,
+    format_epsilon,
+    parse_epsilon,
+)
+from hushtable.schema import Schema
+
+if TYPE_CHECKING:
+    from hushtable.noise.entropy import Entropy
+
+RUNS, NIGHTLY_RUNS = 2000, 10_000
+CONFIDENCE = 0.999
+"""Of all lower bounds of an audit together."""
+FEWEST_RUNS, MOST_RUNS = 100, 10**7
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What both attacks found for one schema and one neighbour relation."""
+
+    schema: AuditSchema
+    neighbours: Neighbours
+    exact: PrivacyReport | None
+    bound: LowerBound | None
+    refusal: str | None = None
+    """The mechanism asked for more than it has, and the curator refused."""
+
+    def caught_by(self, epsilon: Fraction) -> tuple[str, ...]:
+        """Which attacks show that more than ε is lost."""
+        caught = []
+        if self.refusal is not None or (self.exact is not None and not self.exact.holds):
+            caught.append("exact check")
+        if self.bound is not None and self.bound.epsilon > float(epsilon):
+            caught.append("lower bound")
+        return tuple(caught)
+
+    def to_dict(self, epsilon: Fraction) -> dict[str, Any]:
+        """The finding as plain values, for JSON."""
+        exact, bound = self.exact, self.bound
+        return {
+            "schema": self.schema.name,
+            "cells": self.schema.schema.cells,
+            "kinds_of_rows": [len(self.schema.rows), self.schema.kinds],
+            "neighbours": self.neighbours,
+            "caught_by": list(self.caught_by(epsilon)),
+            "exact": {"holds": False, "problem": self.refusal}
+            if exact is None
+            else {
+                "holds": exact.holds,
+                "loss": float(exact.worst),
+                "tight": exact.tight,
+                "tables": exact.tables,
+                "pairs": exact.pairs,
+                "problem": exact.problem,
+            },
+            "lower_bound": None
+            if bound is None
+            else {
+                "epsilon": bound.epsilon,
+                "event": bound.event,
+                "hits": list(bound.hits),
+                "runs": bound.runs,
+            },
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """What an audit of a mechanism found, schema by schema."""
+
+    mechanism: str
+    settings: Mapping[str, str]
+    epsilon: Fraction
+    findings: tuple[Finding, ...]
+    left_out: Mapping[str, str]
+    """Built-in schemas that the mechanism does not take, and why."""
+    confidence: float = CONFIDENCE
+
+    @property
+    def holds(self) -> bool:
+        """Whether no attack showed a loss above ε."""
+        return not self.caught_by
+
+    @property
+    def caught_by(self) -> tuple[str, ...]:
+        """The attacks that showed one."""
+        found = {by for finding in self.findings for by in finding.caught_by(self.epsilon)}
+        return tuple(sorted(found))
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest loss of the exact check, rounded to a float."""
+        return max((float(f.exact.worst) for f in self.findings if f.exact), default=0.0)
+
+    @property
+    def largest_bound(self) -> float:
+        """The largest of the lower bounds."""
+        return max((f.bound.epsilon for f in self.findings if f.bound), default=0.0)
+
+    def __repr__(self) -> str:
+        from hushtable.evaluation.audit_report import verdict
+
+        return f"<Audit of {self.mechanism} at ε = {format_epsilon(self.epsilon)}: {verdict(self)}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as plain values, for JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "settings": dict(self.settings),
+            "epsilon": format_epsilon(self.epsilon),
+            "holds": self.holds,
+            "caught_by": list(self.caught_by),
+            "largest_loss": self.largest_loss,
+            "largest_lower_bound": self.largest_bound,
+            "confidence": self.confidence,
+            "findings": [finding.to_dict(self.epsilon) for finding in self.findings],
+            "left_out": dict(self.left_out),
+        }
+
+    def to_markdown(self) -> str:
+        """A report to keep."""
+        from hushtable.evaluation.audit_report import as_markdown
+
+        return as_markdown(self)
+
+
+def audit(
+    mechanism: str | Mechanism,
+    schemas: Sequence[str | Schema] | None = None,
+    *,
+    epsilon: EpsilonLike = "1",
+    settings: Mapping[str, Any] | None = None,
+    runs: int | None = None,
+    nightly: bool = False,
+    entropy: Entropy | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Attack a mechanism on small schemas, under both neighbour relations. Reads no data.
+
+    `schemas` are small schemas of one's own or names of built-in ones, by default all of these.
+    Lower bounds take `runs` runs on each of two tables. `nightly` takes many more, and more paths.
+    Noise is the operating system's unless `entropy` is given, which makes an audit repeatable.
+    """
+    number = _checked_runs((NIGHTLY_RUNS if nightly else RUNS) if runs is None else runs)
+    recipe = _found(mechanism)
+    job = _Job(
+        recipe,
+        {key: str(value) for key, value in (settings or {}).items()},
+        parse_epsilon(epsilon),
+        number,
+        3 if nightly else 2,
+        entropy,
+        progress or (lambda what, done, total: None),
+    )
+    asked = [built_in(s) if isinstance(s, str) else small_enough(s) for s in schemas or BUILT_IN]
+    taken, left_out = job.accepted(asked, every=bool(schemas))
+    checked = [job.checked(one, neighbours) for one in taken for neighbours in NEIGHBOURS]
+    tried = _to_try(checked, every=nightly)
+    share = (1 - CONFIDENCE) / max(len(tried), 1)
+    findings = [
+        job.tried(finding, confidence=1 - share) if i in tried else finding
+        for i, finding in enumerate(checked)
+    ]
+    return Audit(recipe.name, job.settings, job.epsilon, tuple(findings), left_out)
+
+
+def _to_try(findings: Sequence[Finding], *, every: bool) -> set[int]:
+    """Which findings get a lower bound: under each relation the one of the largest exact loss."""
+    able = [i for i, finding in enumerate(findings) if finding.exact and finding.exact.example]
+    if every:
+        return set(able)
+    worst: dict[str, int] = {}
+    for i in able:
+        before = worst.setdefault(findings[i].neighbours, i)
+        if _loss(findings[i]) > _loss(findings[before]):
+            worst[findings[i].neighbours] = i
+    return set(worst.values())
+
+
+def _loss(finding: Finding) -> Fraction:
+    return Fraction(0) if finding.exact is None else finding.exact.worst
+
+
+def _checked_runs(runs: object) -> int:
+    if isinstance(runs, bool) or not isinstance(runs, int) or not FEWEST_RUNS <= runs <= MOST_RUNS:
+        raise OptionError(f"runs must be a whole number from {FEWEST_RUNS} to {MOST_RUNS:,}")
+    return runs
+
+
+def _found(mechanism: str | Mechanism) -> Mechanism:
+    if mechanism == AUTO:
+        raise OptionError("auto is no mechanism: audit the one that `hush plan` recommends")
+    return find_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A mechanism and how hard to attack it."""
+
+    mechanism: Mechanism
+    settings: Mapping[str, str]
+    epsilon: Fraction
+    runs: int
+    paths: int
+    entropy: Entropy | None
+    progress: Progress
+    counted: dict[str, Holdings] = field(default_factory=dict)
+
+    def accepted(
+        self, schemas: Sequence[AuditSchema], *, every: bool
+    ) -> tuple[list[AuditSchema], dict[str, str]]:
+        """The schemas that the mechanism takes; it need not take `every` built-in one."""
+        taken, left_out = [], {}
+        for one in schemas:
+            try:
+                for neighbours in NEIGHBOURS:
+                    schema = replace(one.schema, neighbours=neighbours)
+                    self.mechanism.check(schema, epsilon=self.epsilon, settings=self.settings)
+                taken.append(one)
+            except OptionError as refusal:
+                left_out[one.name] = str(refusal)
+                if every or len(left_out) == len(schemas):
+                    raise
+        return taken, left_out
+
+    def checked(self, small: AuditSchema, neighbours: Neighbours) -> Finding:
+        """The exact check of one schema under one relation."""
+        self.progress(f"{small.name}, {neighbours}: all small tables", 0, 1)
+        try:
+            exact = check_mechanism(
+                self.mechanism,
+                replace(small.schema, neighbours=neighbours),
+                epsilon=self.epsilon,
+                settings=self.settings,
+                rows=small.rows,
+                paths=self.paths,
+                holdings=self._held(small),
+            )
+        except BudgetError as refusal:
+            return Finding(small, neighbours, None, None, str(refusal))
+        return Finding(small, neighbours, exact, None)
+
+    def tried(self, finding: Finding, *, confidence: float) -> Finding:
+        """The same with a lower bound, on the two tables that lose the most."""
+        from hushtable.noise.bulk import EntropyNoise  # compiles kernels: only when needed
+
+        assert finding.exact is not None and finding.exact.example is not None
+        schema = replace(finding.schema.schema, neighbours=finding.neighbours)
+        recipe, needs = recipe_of(self.mechanism, schema, self.epsilon, self.settings)
+        held = self._held(finding.schema)
+        name = f"{finding.schema.name}, {finding.neighbours}: many runs"
+        try:
+            bound = lower_bound(
+                Contest(recipe, needs, schema, self.epsilon, held, finding.exact.example),
+                noise=lambda: EntropyNoise(self.entropy),
+                runs=self.runs,
+                confidence=confidence,
+                progress=lambda done: self.progress(name, done, 2 * self.runs),
+            )
+        except BudgetError as refusal:
+            return replace(finding, refusal=str(refusal))
+        return replace(finding, bound=bound)
+
+    def _held(self, small: AuditSchema) -> Holdings:
+        """Tables counted once: counting does not know the relation."""
+        return self.counted.setdefault(small.name, Holdings(small.schema))

@@ -1,0 +1,129 @@
+"""An audit in words: a verdict of one line, a table, and a report in Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hushtable import __version__
+from hushtable.privacy.loss import format_epsilon
+from hushtable.query.answer import show_percent
+
+if TYPE_CHECKING:
+    from hushtable.evaluation.audit import Audit, Finding
+
+COLUMNS = [
+    "schema",
+    "neighbours",
+    "cells",
+    "rows",
+    "pairs",
+    "exact loss",
+    "runs",
+    "lower bound",
+    "verdict",
+]
+
+_METHOD = """\
+**Exact loss**: every table of fewer than three people whose rows are among the listed kinds, and
+every neighbour of it. A run is recorded on one table and replayed, with the same noisy answers, on
+its neighbour; the loss is Σ abs(v − v′)/scale over all noisy values (and the largest log-ratio of
+the probabilities of each choice), an exact number. It must be at most what was charged, and what is
+published must be a function of the noisy answers alone.
+
+**Lower bound**: real noise, as publishing draws it, on the two neighbouring tables of the largest
+exact loss. An event that has probability p on one and p′ on the other shows a loss of ln(p/p′).
+Half of the runs choose the events, the other half bound p from below and p′ from above (Clopper
+and Pearson), all bounds of this audit together at {confidence} confidence: a sound mechanism
+shows a lower bound above its ε in less than one audit of {one_in:,.0f}.
+
+An audit finds mistakes; that it finds none is no proof. It does not look at the ledger, at how
+files are read, at error bars or at answers."""
+
+
+def verdict(audit: Audit) -> str:
+    """What came out, in one line."""
+    epsilon = format_epsilon(audit.epsilon)
+    if audit.holds:
+        return (
+            f"no loss above ε = {epsilon} found: at most {audit.largest_loss:.4g} exactly,"
+            f" at least {audit.largest_bound:.3g} by experiment"
+        )
+    return f"VIOLATION: more than ε = {epsilon} is lost, shown by the {_joined(audit.caught_by)}"
+
+
+def problems(audit: Audit) -> list[str]:
+    """Each violation in words."""
+    found = []
+    for finding in audit.findings:
+        where = f"{finding.schema.name}, {finding.neighbours}"
+        if finding.refusal is not None:
+            found.append(f"{where}: the curator refused it ({finding.refusal})")
+        elif finding.exact is not None and finding.exact.problem is not None:
+            found.append(f"{where}: {finding.exact.problem}")
+        bound = finding.bound
+        if bound is not None and "lower bound" in finding.caught_by(audit.epsilon):
+            often, seldom = bound.hits
+            found.append(
+                f"{where}: {bound.event}: {often:,} times on one table, {seldom:,} on its"
+                f" neighbour, of {bound.runs:,} each; so ε > {bound.epsilon:.3g}"
+            )
+    return found
+
+
+def rows(audit: Audit) -> list[list[str]]:
+    """A row of the table for each finding."""
+    return [_row(finding, audit) for finding in audit.findings]
+
+
+def _row(finding: Finding, audit: Audit) -> list[str]:
+    exact, bound = finding.exact, finding.bound
+    caught = finding.caught_by(audit.epsilon)
+    return [
+        finding.schema.name,
+        finding.neighbours,
+        f"{finding.schema.schema.cells:,}",
+        finding.schema.tried,
+        "" if exact is None else f"{exact.pairs:,}",
+        "refused" if exact is None else f"{float(exact.worst):.4g}",
+        "" if bound is None else f"2 × {2 * bound.runs:,}",
+        "" if bound is None else f"{bound.epsilon:.3g}",
+        f"VIOLATION ({_joined(caught)})" if caught else "holds",
+    ]
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return " and the ".join(names)
+
+
+def as_markdown(audit: Audit) -> str:
+    """A report to keep: what was tried, what came out, and what that means."""
+    asked = ", ".join(f"{key}={value}" for key, value in audit.settings.items())
+    lines = [
+        f"# Privacy audit of `{audit.mechanism}` at ε = {format_epsilon(audit.epsilon)}",
+        "",
+        f"**{verdict(audit)}.**",
+        "",
+        f"hushtable {__version__}" + (f", settings {asked}" if asked else ""),
+        "",
+        f"| {' | '.join(COLUMNS)} |",
+        f"|{'---|' * len(COLUMNS)}",
+        *(f"| {' | '.join(row)} |" for row in rows(audit)),
+        "",
+        *(f"* {problem}" for problem in problems(audit)),
+        *([""] if problems(audit) else []),
+        "## What was tried",
+        "",
+        *_schemas(audit),
+        "",
+        _METHOD.format(
+            confidence=show_percent(audit.confidence), one_in=1 / (1 - audit.confidence)
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _schemas(audit: Audit) -> list[str]:
+    tried = {finding.schema.name: finding.schema.words for finding in audit.findings}
+    lines = [f"* `{name}`: {words}" for name, words in tried.items()]
+    return lines + [f"* `{name}` left out: {reason}" for name, reason in audit.left_out.items()]

@@ -1,0 +1,136 @@
+"""`hush evaluate` and `hush audit`: what they print, refuse and return."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushtable.curator import Curator
+from hushtable.evaluation.evaluate import OWNER_ONLY
+
+from .conftest import Hush
+
+
+def test_evaluate_prints_a_table_under_its_warning(hush: Hush, shared: Path) -> None:
+    data, release = shared / "census.parquet", shared / "census.release"
+    done = hush("evaluate", data, release, "--workload", "marginals:1", "--intervals", "20")
+    assert done.code == 0 and done.err == ""
+    assert done.out.startswith(OWNER_ONLY)
+    assert "census by basic, ε = 1: all 142 queries of marginals:1" in done.out
+    assert done.out.count("by coverage") == 5 == done.out.count("by selectivity")
+
+
+def test_evaluate_speaks_json_and_draws(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    data, release, plot = shared / "census.parquet", shared / "census.release", tmp_path / "e.png"
+    options = ["--queries", "300", "--intervals", "20", "--plot", plot, "--json"]
+    told = hush("evaluate", data, release, *options).json
+    assert told["owner_only"] == OWNER_ONLY and told["sampled"] and told["queries"] <= 300
+    assert told["rows"] == 3000 and told["plot"] == str(plot) and plot.stat().st_size > 10_000
+    first = told["errors"][0]
+    assert first["group"] == "all" and 0.3 < first["rmse"] / first["forecast_rmse"] < 3
+
+
+def test_a_csv_table_is_read_as_publish_reads_it(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(shared / "census.parquet").to_pandas()
+    table.to_csv(tmp_path / "census.csv", index=False, sep=";")
+    found = [
+        hush("evaluate", data, shared / "census.release", "-w", "total", "--json", *more).json
+        for data, *more in (
+            (shared / "census.parquet",),
+            (tmp_path / "census.csv", "--csv-delimiter", ";"),
+        )
+    ]
+    assert found[0]["errors"] == found[1]["errors"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["-w", "everything"], "there is no workload 'everything'"),
+        (["--queries", "0"], "queries must be"),
+        (["--plot", "errors.pdf"], "must end in .png or .svg"),
+        (["--confidence", "2"], "confidence must lie"),
+        (["--csv-delimiter", "ab"], "delimiter"),
+    ],
+)
+def test_a_refused_evaluation_is_one_line(
+    hush: Hush, shared: Path, options: list[str], says: str
+) -> None:
+    refused = hush("evaluate", shared / "census.parquet", shared / "census.release", *options)
+    assert refused.code == 2 and refused.out == ""
+    assert says in refused.err and refused.err.count("\n") == 1
+
+
+def test_a_table_without_the_columns_is_refused_without_a_value(
+    hush: Hush, shared: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other.csv").write_text("secret\n4242\n")
+    refused = hush("evaluate", tmp_path / "other.csv", shared / "census.release")
+    assert refused.code == 2 and refused.err.count("\n") == 1 and "4242" not in refused.err
+    missing = hush("evaluate", tmp_path / "none.csv", shared / "census.release")
+    assert missing.code == 2 and "there is no file" in missing.err
+
+
+SCHEMA = """
+name = "tiny"
+budget = "1"
+[[attribute]]
+name = "sex"
+kind = "nominal"
+values = ["F", "M"]
+"""
+
+
+def test_audit_prints_writes_and_passes(hush: Hush, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(SCHEMA)
+    report = tmp_path / "audit.md"
+    options = ["--schema", tmp_path / "tiny.toml", "--runs", "200", "--seed", "1"]
+    done = hush("audit", "basic", *options, "-o", report)
+    assert done.code == 0 and done.err == ""
+    assert "No loss above ε = 1 found" in done.out and "replace-one" in done.out
+    assert "# Privacy audit of `basic`" in report.read_text(encoding="utf-8")
+    refused = hush("audit", "basic", *options, "-o", report)
+    assert refused.code == 2 and "is there already" in refused.err
+
+
+def test_a_violation_is_told_and_ends_with_code_1(
+    hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price = Curator._price
+
+    def halved(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, Fraction]:
+        amount, scale = price(self, *arguments, **changes)
+        return amount, scale / 2
+
+    monkeypatch.setattr(Curator, "_price", halved)
+    (tmp_path / "tiny.toml").write_text(SCHEMA)
+    options = ["--schema", tmp_path / "tiny.toml", "--runs", "100", "--seed", "1"]
+    found = hush("audit", "basic", *options)
+    assert found.code == 1 and "VIOLATION: more than ε = 1 is lost" in found.out
+    assert "a loss of 2 for the 1 charged" in found.out
+    told = hush("audit", "basic", *options, "--json")
+    assert told.code == 1 and told.json["holds"] is False
+    assert "exact check" in told.json["caught_by"] and told.json["largest_loss"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["magic"], "no mechanism 'magic'"),
+        (["auto"], "auto is no mechanism"),
+        (["basic", "--schema", "nowhere.toml"], "there is no file"),
+        (["basic", "--set", "x"], "key=value"),
+        (["basic", "--runs", "3"], "runs must be"),
+        (["basic", "--epsilon", "-1"], "above zero"),
+        (["basic", "-o", "audit.txt"], "must end in .md"),
+    ],
+)
+def test_a_refused_audit_is_one_line(hush: Hush, options: list[str], says: str) -> None:
+    refused = hush("audit", *options)
+    assert refused.code == 2 and refused.out == ""
+    assert says in refused.err and refused.err.count("\n") == 1

@@ -1,0 +1,203 @@
+"""`hush reproduce`: measured once, drawn, judged; a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hushtable.cli.main import run
+from hushtable.errors import OptionError
+from hushtable.evaluation.experiment import Task
+from hushtable.evaluation.figures import FIGURES, Figure, Setting, Statement, reproduce
+
+Hush = Callable[..., tuple[int, str, str]]
+
+
+class Fake:
+    """A small figure that notes what it does."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.runs: list[int] = []
+        self.stop_at = stop_at
+
+    def figure(self) -> Figure:
+        return Figure("fake", "A fake | figure", self.tasks, self.draw, self.verdict)
+
+    def tasks(self, setting: Setting) -> list[Task]:
+        return [self.task(n, setting) for n in range(setting.size(2, 12))]
+
+    def task(self, number: int, setting: Setting) -> Task:
+        def measure() -> Iterable[dict[str, Any]]:
+            if number == self.stop_at:
+                raise KeyboardInterrupt
+            self.runs.append(number)
+            return [{"error": number * 0.5}]
+
+        return Task({"rows": setting.size(10, 1000), "number": number, "note": None}, measure)
+
+    def draw(self, results: pa.Table, folder: Path) -> Sequence[Path]:
+        path = folder / "error.png"
+        path.write_text(f"{results.num_rows} rows")
+        return [path]
+
+    def verdict(self, results: pa.Table) -> Sequence[Statement]:
+        largest = max(results["error"].to_pylist())
+        return [
+            Statement("It grows", f"to {largest:g}", largest > 0),
+            Statement("It is |small|\nvery", f"{largest:g} [nan]", largest < 0.1, "it is large"),
+            Statement("It is blue", "", None, "nobody looked"),
+        ]
+
+
+def test_a_verdict_has_the_sizes_the_statements_and_the_plots(tmp_path: Path) -> None:
+    done = reproduce(Fake().figure(), tmp_path)
+    assert done.verdict == tmp_path / "fake" / "verdict.md"
+    text = done.verdict.read_text(encoding="utf-8")
+    assert text.startswith("# A fake | figure\n\n`hush reproduce fake`. The full size.\n")
+    assert "* rows: 1,000\n* number: 0 … 11 (12 values)\n* note: none\n" in text
+    assert "| It grows | to 5.5 | yes |  |\n" in text
+    assert r"| It is \|small\| very | 5.5 [nan] | no | it is large |" in text
+    assert "| It is blue |  | cannot tell | nobody looked |" in text
+    assert text.endswith("\n![error](error.png)\n") and str(tmp_path) not in text
+    assert [statement.holds for statement in done.statements] == [True, False, None]
+    assert done.plots == (tmp_path / "fake" / "error.png",)
+    assert done.plots[0].read_text() == "12 rows"
+    assert not list((tmp_path / "fake").glob(".*"))
+
+
+def test_a_quick_run_judges_nothing(tmp_path: Path) -> None:
+    done = reproduce(Fake().figure(), tmp_path, Setting(quick=True))
+    assert [statement.holds for statement in done.statements] == [None, None, None]
+    told = [statement.why for statement in done.statements]
+    assert "it is yes" in told[0] and "it is no" in told[1] and told[2] == "nobody looked"
+    assert "A quick run" in done.verdict.read_text(encoding="utf-8")
+
+
+def test_a_stopped_run_goes_on_and_a_finished_one_measures_nothing(tmp_path: Path) -> None:
+    fake = Fake(stop_at=5)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(fake.figure(), tmp_path)
+    assert not (tmp_path / "fake" / "verdict.md").exists()
+    fake.stop_at = None
+    told: list[tuple[int, int]] = []
+    done = reproduce(fake.figure(), tmp_path, progress=lambda *step: told.append(step))
+    assert fake.runs == list(range(12)) and told[-1] == (12, 12)
+    text = done.verdict.read_text(encoding="utf-8")
+    done.verdict.unlink()
+    again = reproduce(fake.figure(), tmp_path)
+    assert fake.runs == list(range(12)) and again.verdict.read_text(encoding="utf-8") == text
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OptionError, match="cannot be made"):
+        reproduce(Fake().figure(), tmp_path / "file")
+
+
+def test_every_figure_has_a_name_a_title_and_a_quick_size() -> None:
+    assert FIGURES.keys() >= {"privelet-brazil", "privelet-us", "privelet-time"}
+    for name, figure in FIGURES.items():
+        assert name == figure.name and figure.title and figure.minutes > 0
+        assert len({task.text for task in figure.tasks(Setting(quick=True))}) > 1
+
+
+@pytest.fixture
+def hush(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Hush:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hush", "reproduce", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            run()
+        seen = capsys.readouterr()
+        return int(stopped.value.code or 0), seen.out, seen.err
+
+    return call
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    made = Fake()
+    monkeypatch.setitem(FIGURES, "fake", made.figure())
+    return made
+
+
+def test_alone_it_lists_the_experiments(hush: Hush) -> None:
+    code, out, _ = hush()
+    assert code == 0 and all(name in out and FIGURES[name].title in out for name in FIGURES)
+    listed = json.loads(hush("--json")[1])["experiments"]
+    assert [one["name"] for one in listed] == list(FIGURES)
+    assert not list(Path().iterdir())
+
+
+def test_it_tells_the_verdict_and_where_the_plots_are(hush: Hush, fake: Fake) -> None:
+    code, out, _ = hush("fake")
+    assert code == 0 and "5.5 [nan]" in out and "cannot tell" in out and "it is large" in out
+    assert "verdict: reproduce/fake/verdict.md" in out and "reproduce/fake/error.png" in out
+    found = json.loads(hush("fake", "--json")[1])["experiments"][0]
+    assert [one["holds"] for one in found["statements"]] == [True, False, None]
+    assert found["plots"] == ["reproduce/fake/error.png"]
+    assert fake.runs == list(range(12))
+
+
+def test_quick_runs_are_kept_apart(hush: Hush, fake: Fake) -> None:
+    assert hush("fake", "fake", "--quick")[0] == 0
+    assert fake.runs == [0, 1] and Path("reproduce-quick/fake/verdict.md").is_file()
+    assert hush("fake", "--quick", "-o", "here")[0] == 0
+    assert Path("here/fake/results.parquet").is_file() and not Path("reproduce").exists()
+
+
+def test_all_means_each_of_them(hush: Hush, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(FIGURES):
+        if name != "fake":
+            monkeypatch.delitem(FIGURES, name)
+    monkeypatch.setitem(FIGURES, "second", replace(Fake().figure(), name="second"))
+    assert hush("--all", "--quick")[0] == 0
+    assert {path.name for path in Path("reproduce-quick").iterdir()} == {"fake", "second"}
+
+
+def test_a_stopped_run_says_that_it_goes_on(hush: Hush, fake: Fake) -> None:
+    fake.stop_at = 1
+    code, _, err = hush("fake")
+    assert code == 130 and err.strip().startswith("hush: stopped (what is done is kept")
+
+
+def test_real_tables_are_handed_to_the_figure(
+    hush: Hush, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Setting] = []
+
+    def tasks(setting: Setting) -> list[Task]:
+        seen.append(setting)
+        return fake.tasks(setting)
+
+    monkeypatch.setitem(FIGURES, "fake", replace(fake.figure(), tasks=tasks))
+    Path("mine").mkdir()
+    assert hush("fake", "--quick", "--data", "adult=mine")[0] == 0
+    assert seen == [Setting(quick=True, data={"adult": Path("mine")})]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["privelet-brasil"], "did you mean privelet-brazil?"),
+        (["privelet-us", "--all"], "not both"),
+        (["privelet-us", "--data", "adult"], "name=folder"),
+        (["privelet-us", "--data", "adult=missing"], "no folder 'missing'"),
+        (["privelet-time", "--quick", "-o", "file"], "cannot be made"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(hush: Hush, arguments: list[str], told: str) -> None:
+    Path("file").touch()
+    code, out, err = hush(*arguments)
+    assert code == 2 and told in err and err.count("\n") == 1 and not out
+    assert [path.name for path in Path().iterdir()] == ["file"]

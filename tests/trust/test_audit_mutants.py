@@ -1,0 +1,65 @@
+"""`hush audit` sees the mutants that break a mechanism's privacy; what it cannot see is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attack import Tally
+from audited import EXACT, RUNS, SEEN, UNSEEN, Expected, run_audit
+from mutants import MUTANTS
+
+KNOWN = {mutant.name: mutant for mutant in MUTANTS}
+
+
+def test_every_mutant_of_what_an_audit_looks_at_is_seen_or_said_to_be_unseen() -> None:
+    assert not SEEN.keys() & UNSEEN.keys()
+    assert SEEN.keys() | UNSEEN.keys() <= KNOWN.keys()
+    looked_at = (
+        "curator/",
+        "transforms/",
+        "summaries/",
+        "noise/",
+        "privacy/account",
+        "privacy/loss",
+    )
+    for mutant in MUTANTS:
+        if mutant.file.startswith(looked_at):
+            assert mutant.name in SEEN.keys() | UNSEEN.keys(), mutant.name
+
+
+def test_both_attacks_are_needed() -> None:
+    """Each sees mutants that the other does not."""
+    shown = {expected.by for expected in SEEN.values()}
+    assert {(EXACT,), (RUNS,), (EXACT, RUNS)} <= shown
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """All of them with --trust, a few of them always."""
+    full = metafunc.config.getoption("--trust")
+    if "seen" in metafunc.fixturenames:
+        names = [name for name, expected in SEEN.items() if full or expected.quick]
+        ids = [name.replace(" ", "-") for name in names]
+        metafunc.parametrize("seen", names, ids=ids)
+    if "question" in metafunc.fixturenames:
+        questions = {expected.question for expected in SEEN.values() if full or expected.quick}
+        metafunc.parametrize("question", sorted(questions))
+
+
+def test_the_audit_sees_the_mutant(
+    seen: str, tmp_path: Path, tally: Tally, record_property: Callable[[str, Any], None]
+) -> None:
+    expected: Expected = SEEN[seen]
+    audited = run_audit(expected.question, tmp_path, KNOWN[seen])
+    assert audited.code == 1, audited.errors
+    assert set(expected.by) <= set(audited.caught_by), audited.found
+    tally("mutants seen by an audit", 1)
+    record_property("mutant", f"   audit  {seen} ← {' and '.join(audited.caught_by)}")
+
+
+def test_without_a_mutant_the_same_audit_passes(question: str, tmp_path: Path) -> None:
+    """So it is the mutant that is seen."""
+    audited = run_audit(question, tmp_path)
+    assert audited.code == 0, audited.found or audited.errors
