@@ -23,7 +23,7 @@ from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import list_queries
 from hushtable.planner.reading import from_sql, read_workload
 from hushtable.release import Release
-from hushtable.schema import Labels, Schema, ordinal
+from hushtable.schema import IntegerRange, Labels, Schema, ordinal
 
 SCHEMA = """
 name = "people"
@@ -278,12 +278,11 @@ def test_every_kind_of_release_is_evaluated(
 
 
 def test_a_domain_beyond_linear_codes_is_evaluated(tmp_path: Path) -> None:
-    names = [f"a{i:02}" for i in range(40)]
-    schema = Schema(
-        "wide", Fraction(100), tuple(ordinal(n, Labels(("x", "y", "z"))) for n in names)
-    )
+    names = [f"a{i}" for i in range(5)]
+    axes = tuple(ordinal(name, IntegerRange(0, 9999)) for name in names)
+    schema = Schema("wide", Fraction(100), axes)
     assert schema.cells > 2**63
-    people = pa.table({n: ["xyz"[(i * k) % 3] for k in range(90)] for i, n in enumerate(names)})
+    people = pa.table({n: [i * k % 10_000 for k in range(90)] for i, n in enumerate(names)})
     release = hushtable.publish(
         people,
         schema,
@@ -294,8 +293,11 @@ def test_a_domain_beyond_linear_codes_is_evaluated(tmp_path: Path) -> None:
         settings={"degree": "0"},
         entropy=SeededEntropy(1),
     )
-    found = evaluate(people, release, workload="marginals:1", intervals=3)
-    assert found.queries == 120 and found.overall.absolute_error < 10
+    wheres = ["a1 < 45", "a2 BETWEEN 0 AND 40 AND a3 < 9000", "a0 = 0 OR a4 > 5"]
+    (tmp_path / "wide.sql").write_text(";".join(wheres))
+    found = evaluate(people, release, workload=str(tmp_path / "wide.sql"))
+    assert found.overall.selectivity == pytest.approx((45 + 21 + 90) / 3 / 90)
+    assert found.overall.absolute_error < 20
 
 
 def test_bounded_contributions_are_said(people: pa.Table, tmp_path: Path) -> None:
@@ -323,8 +325,6 @@ def test_every_form_of_it_says_that_it_is_not_private(
     found.plot(tmp_path / "errors.svg")
     drawn = (tmp_path / "errors.svg").read_text()
     assert OWNER_ONLY in drawn and "50 of the 288 queries" in drawn
-    found.plot(tmp_path / "errors.png")
-    assert (tmp_path / "errors.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(

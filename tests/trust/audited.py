@@ -20,6 +20,171 @@ from mutants.mutant import SECONDS, _apply
 
 EXACT, RUNS = "exact check", "lower bound"
 
+_PRIVBAYES = "--set rows=100 --set beta=0.5"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How a mutant is asked for, and which attacks must see it, at least."""
+
+    question: str
+    by: tuple[str, ...] = (EXACT,)
+    quick: bool = False
+    """Whether an ordinary run tries it too."""
+    seeded: bool = True
+    """Whether noise can be repeated, so that an audit ends in the same way every time."""
+
+
+BOTH = (EXACT, RUNS)
+
+SEEN: dict[str, Expected] = {
+    # scales
+    "half the scale on counts": Expected("privbayes --schema range", BOTH),
+    "half the scale on coefficients": Expected("basic --schema range", BOTH),
+    "half the scale for a summary": Expected("filter --schema range", BOTH),
+    "one scale for coefficients of every factor": Expected("privelet --schema tree"),
+    "half the factors of the nominal transform": Expected("privelet --schema tree"),
+    "a block's largest factor for the product of them": Expected("privelet --schema trees"),
+    # what a person can change
+    "a row that moves changes one count": Expected("privbayes --schema range", BOTH),
+    "moving rows priced as entering ones": Expected("basic --schema range", BOTH),
+    "max_rows not in the scale": Expected("basic --schema several-rows", BOTH),
+    "neighbours swapped in the scale": Expected("basic --schema range", BOTH),
+    "the total left out of Haar's sensitivity": Expected("privelet --schema ladder"),
+    "the total left out of the nominal sensitivity": Expected("privelet --schema tree"),
+    "every level of a tree twice its share": Expected(
+        "hierarchical --schema ladder --set branching=2"
+    ),
+    "a product as its most sensitive axis": Expected("privelet --schema grid"),
+    "the root of a dyadic axis not paid for": Expected("filter --schema ladder --set on=dyadic"),
+    "a moved row changes a summary once": Expected("filter --schema range", BOTH),
+    "one row of a sketch paid for": Expected("sketch --schema ladder --set rows=2"),
+    "a row moved within a sketch changes one bucket": Expected("sketch --schema ladder", BOTH),
+    "one row more than max_rows": Expected("basic --schema several-rows"),
+    "max_rows ignored": Expected("basic --schema several-rows"),
+    "rows of a cell numbered across people": Expected("basic --schema one-row"),
+    # splits and payment
+    "counts charged after drawing": Expected("privbayes --schema range"),
+    "coefficients charged after drawing": Expected("basic --schema range"),
+    "a selection never charged": Expected(f"privbayes --schema bits {_PRIVBAYES}"),
+    "accounts never charged": Expected("basic --schema range"),
+    "the share of a noisy total spent twice": Expected("threshold --schema range"),
+    "the whole share of the network in every round": Expected(
+        "privbayes --schema bits --set rows=100 --set beta=0.9 --set theta=0.001 --set degree=1"
+    ),
+    "what the network cost spent on the marginals as well": Expected(
+        f"privbayes --schema bits {_PRIVBAYES}"
+    ),
+    "what the number of rows cost spent on the network as well": Expected(
+        "privbayes --schema bits"
+    ),
+    "all of the marginals' share for the largest of them": Expected(
+        f"privbayes --schema bits {_PRIVBAYES}"
+    ),
+    "regions paid for with all of epsilon again": Expected("ispe --schema range"),
+    # values without noise
+    "the last coefficient of each block without noise": Expected("privelet --schema ladder", BOTH),
+    "the first block without noise": Expected("privelet --schema ladder", BOTH),
+    # noise that is not what it says
+    "the same key every time": Expected(
+        "basic --schema other --runs 200", (RUNS,), quick=True, seeded=False
+    ),
+    "noise in steps of two": Expected("basic --schema range", (RUNS,)),
+    "no noise on empty places": Expected("geometric --schema range"),
+    "an empty place taken for the occupied one beside it": Expected(
+        "geometric --schema ladder", (RUNS,)
+    ),
+    "one side of a two-sided filter": Expected("geometric --schema range", (RUNS,)),
+    "upgraded places of a filter all positive": Expected("geometric --schema range", (RUNS,)),
+    "neighbouring gaps overlap": Expected("geometric --schema range", (RUNS,)),
+    "occupied places sampled whatever their size": Expected(
+        "threshold --schema range --set tau=3 --epsilon 2 --runs 4000", (RUNS,)
+    ),
+}
+
+_NO_SPLIT = "no mechanism splits its table"
+_LARGE = "sensitivities of small domains are written out; only the bound for large ones is wrong"
+_TINY = "in tables of two people scores change by less than their bounds: a factor does not show"
+_OWN = "an audit brings no types of its own"
+_SUBTLE = "thousands of runs at these scales do not show it; the noise has tests of its own"
+_UTILITY = "it changes what is measured, or how it is read, and not what that may cost"
+_STOPS = "the curator stops with an error: nothing would be published"
+_ONE_STREAM = "a small release draws from its stream once"
+
+UNSEEN: dict[str, str] = {
+    "half the scale of a selection": _TINY,
+    "no factor 2 in a selection": _TINY,
+    "half the distance that an arriving row changes": _TINY,
+    "a move that changes no more distance than an arrival": _TINY,
+    "half the information that a move changes": _TINY,
+    "information by the binary bound for every table": _TINY,
+    "information of rows beyond the limit": _TINY,
+    "half of what an arriving row changes in an assignment": _TINY,
+    "half of what a moving row changes in an assignment": _TINY,
+    "rows counted twice in a joint table": _TINY,
+    "delta without its e^epsilon": "an audit is about ε",
+    "epsilon by binary fractions": "what is claimed and what is charged are wrong alike",
+    "an account beyond its allotment": "no mechanism asks for more than it has",
+    "twice the allotment for a mechanism": "no mechanism asks for more than it has",
+    "twice the allotment for a curator": "an audit has curators of its own",
+    "a forked copy of an account": "an audit is one process",
+    "parts that the whole does not pay for": _NO_SPLIT,
+    "the second largest part for nothing": _NO_SPLIT,
+    "neighbours swapped in a split": _NO_SPLIT,
+    "the allotment again for every part": _NO_SPLIT,
+    "a transform that may change behind the curator's back": _OWN,
+    "what was put in front of a transform comes along": _OWN,
+    "a foreign partition let in": _OWN,
+    "a measure used as it came": _OWN,
+    "a score used as it came": _OWN,
+    "an epsilon of its own kind": _OWN,
+    "a size of its own kind": _OWN,
+    "measures of anyone's own": _OWN,
+    "rows that move in a product priced as entering": _LARGE,
+    "all that two rows share taken for agreement": _LARGE,
+    "a root that is not measured taken for shared": _LARGE,
+    "a sensitivity rounded down": _LARGE,
+    "three coefficients shared by any two codes": _LARGE,
+    "siblings that part taken to agree": _LARGE,
+    "a leaf that is its own root without a level": "built-in attributes have more than one code",
+    "levels of unlike shares as one class": "by default all levels of a tree have the same share",
+    "noise of a large factor that does not fit": "no audit has scales near 2^62",
+    "the last count of a tree without noise": _STOPS,
+    "the last coefficient of a hierarchy without noise": _STOPS,
+    "differences of halves not twice the right half": _UTILITY,
+    "compiled siblings compared without their number": _UTILITY,
+    "the last slab left as it is": _UTILITY,
+    "cells measured at the price of the regions": _UTILITY,
+    "a number of rows for nothing": _UTILITY,
+    "a handicap that helps": _UTILITY,
+    "cells of a marginal mixed up": _UTILITY,
+    "rows without an id pooled as one person": "the audit's salt displaces none of its few people",
+    "the same salt every time": "an audit counts all its tables by one salt",
+    "a spawned source is the same source": _ONE_STREAM,
+    "one keystream for all chunks": _ONE_STREAM,
+    "the keystream from its start at every fill": _ONE_STREAM,
+    "a forked child keeps the key": "an audit is one process",
+    "spare bits used again": _SUBTLE,
+    "thresholds off by one in 2^128": _SUBTLE,
+    "the table of another digit": _SUBTLE,
+    "the negative side as heavy as the positive": _SUBTLE,
+    "digits of negative draws not complemented": _SUBTLE,
+    "digits of open negative draws not complemented": _SUBTLE,
+    "ties with a threshold on the wrong side": _SUBTLE,
+    "open draws never settled": _SUBTLE,
+    "exp(-gamma) wrong above 1": _SUBTLE,
+    "zero drawn twice as often": _SUBTLE,
+    "uniform by remainder": _SUBTLE,
+    "occupied places before all others": "the order in which places are kept is not looked at",
+    "gaps by a chance of 28 digits": _SUBTLE,
+    "sampled noise as if it were filtered": _SUBTLE,
+    "filtered and sampled noise without its head": _SUBTLE,
+    "a priority sample that stops short": _SUBTLE,
+    "added candidates of any size": _SUBTLE,
+    "added candidates without what is known of them": _SUBTLE,
+    "priorities of added candidates too high": _SUBTLE,
+}
+
 _COPY = """
 import os, sys
 import hushtable
@@ -44,15 +209,18 @@ class Audited:
         return tuple(self.found.get("caught_by", ())) if self.code == 1 and self.found else ()
 
 
-def run_audit(question: str, folder: Path, mutant: Mutant | None = None) -> Audited:
+def run_audit(
+    question: str, folder: Path, mutant: Mutant | None = None, *, seeded: bool = True
+) -> Audited:
     """`hush audit` by a copy of the source, with a mutant in it or as it is."""
     copy = folder / "src"
     shutil.copytree(SOURCE, copy)
     if mutant is not None:
         _apply(mutant, copy)
+    asked = ["audit", *question.split(), *(["--seed", "1"] if seeded else []), "--json"]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", _COPY, str(copy), "audit", *question.split(), "--json"],
+        [sys.executable, "-c", _COPY, str(copy), *asked],
         env=environment,
         text=True,
         capture_output=True,

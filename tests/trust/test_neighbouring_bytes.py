@@ -63,8 +63,9 @@ NOISY: dict[str, tuple[str, ...]] = {
     "filter-threshold": (*SAMPLED, "parameters.chosen.total"),
     "priority": SAMPLED,
     "filter-priority": SAMPLED,
-    "ispe": ("arrays.counts.shape",),
-    "kdtree": ("arrays.counts.shape",),
+    # Regions follow from noisy cells; if all is one, nobody who moves leaves it: less noise.
+    "ispe": ("arrays.counts.shape", "noise.region_scale"),
+    "kdtree": ("arrays.counts.shape", "noise.region_scale"),
     # The network is chosen by noisy scores, and by a noisy number of rows what it can afford.
     "privbayes": (
         "arrays",

@@ -24,6 +24,7 @@ _COLOURS = {
 }
 _MORE_COLOURS = ("#cc79a7", "#e69f00", "#1d3557", "#8c564b", "#bc4b51", "#17becf")
 _MARKERS = "os^Dv<>PX*"
+_MOST_TICKS = 7
 
 
 def draw_lines(
@@ -113,7 +114,20 @@ def _draw_panel(
             axes.plot(along, up, label=label, lw=1.4, ms=4.5, color=colour, marker=marker)
     if "x" in log:
         axes.set_xscale("log")
+        _mark_values(axes, sorted({row[x] for row in rows}))
     if "y" in log:
         axes.set_yscale("log")
     axes.grid(True, which="major", color="#dddddd", lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _mark_values(axes: Axes, values: list[Any]) -> None:
+    """Ticks where something was measured, if it is not much: those of decades leave it to guess."""
+    from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
+
+    if len(values) > _MOST_TICKS:
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        return
+    large = EngFormatter(places=1, sep="")
+    axes.set_xticks(values, [large(v) if v >= 10_000 else f"{v:g}" for v in values])
+    axes.xaxis.set_minor_locator(NullLocator())

@@ -166,7 +166,7 @@ RANGES = Figure(
     name="sparse-ranges",
     title="Sparse data: error against the size of a range, default table",
     tasks=_range_tasks,
-    draw=_drawn("Errors of ranges, m = 10⁶, a tenth occupied, ε = 0.1"),
+    draw=_drawn("Errors of ranges, a tenth of the cells occupied, ε = 0.1"),
     verdict=verdict_of(
         Claim(
             "All but the samples have a relative error of about 5 % at 100 cells",
