@@ -24,7 +24,7 @@ _COLOURS = {
 }
 _MORE_COLOURS = ("#cc79a7", "#e69f00", "#1d3557", "#8c564b", "#bc4b51", "#17becf")
 _MARKERS = "os^Dv<>PX*"
-_MOST_TICKS = 7
+_MOST_TICKS, _LONGEST_TICK = 7, 6
 
 
 def draw_lines(
@@ -115,6 +115,10 @@ def _draw_panel(
     if "x" in log:
         axes.set_xscale("log")
         _mark_values(axes, sorted({row[x] for row in rows}))
+    elif max((row[x] for row in rows if not isinstance(row[x], str)), default=0) >= 10_000:
+        from matplotlib.ticker import EngFormatter
+
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     if "y" in log:
         axes.set_yscale("log")
     axes.grid(True, which="major", color="#dddddd", lw=0.6)
@@ -122,12 +126,13 @@ def _draw_panel(
 
 
 def _mark_values(axes: Axes, values: list[Any]) -> None:
-    """Ticks where something was measured, if it is not much: those of decades leave it to guess."""
+    """Ticks where something was measured, if that can be read; else those of decades."""
     from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 
-    if len(values) > _MOST_TICKS:
+    large = EngFormatter(places=1, sep="")
+    labels = [large(value) if value >= 10_000 else f"{value:g}" for value in values]
+    if len(labels) > _MOST_TICKS or max(map(len, labels)) > _LONGEST_TICK:
         axes.xaxis.set_minor_formatter(NullFormatter())
         return
-    large = EngFormatter(places=1, sep="")
-    axes.set_xticks(values, [large(v) if v >= 10_000 else f"{v:g}" for v in values])
+    axes.set_xticks(values, labels)
     axes.xaxis.set_minor_locator(NullLocator())
