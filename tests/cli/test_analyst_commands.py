@@ -161,3 +161,17 @@ def test_answering_imports_nothing_of_the_owner_s_side(shared: Path) -> None:
     owner = ("noise", "counting", "curator", "mechanisms", "publishing", "privacy.ledger")
     names = {*banned, *(f"hushtable.{name}" for name in owner), "sqlite3"}
     assert not {name for name in loaded if name in names or name.split(".")[0] in names}
+
+
+def test_what_a_filter_hides_is_told_beside_the_interval(hush: Hush, tmp_path: Path) -> None:
+    """Nothing was kept: without the line, an interval from 0 to 0 would be all that is said."""
+    generated = tmp_path / "few.parquet"
+    assert hush("generate", "census", "--rows", "100", "-o", generated).code == 0
+    release = tmp_path / "few.release"
+    filtered = ("-m", "filter", "--set", "theta=100000")
+    schema = generated.with_suffix(".toml")
+    assert hush("publish", generated, "-s", schema, "-e", "1", *filtered, "-o", release).code == 0
+    one = hush("query", release, "age = 30")
+    assert "may be missing: small counts that a filter hides" in one.out
+    grouped = hush("query", release, "SELECT sex, COUNT(*) FROM census GROUP BY sex")
+    assert "may be missing" in grouped.out

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hushtable.cli.show import open_release, print_json, print_result, print_table, row_bar
+from hushtable.cli.show import (
+    hidden_text,
+    open_release,
+    print_json,
+    print_result,
+    print_table,
+    row_bar,
+)
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -72,6 +79,8 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
         f"{show_number(row['value'])}  (between {show_number(low)} and {show_number(high)} with"
         f" {show_percent(confidence)} confidence; standard error {show_number(row['stderr'])})"
     )
+    if hidden := row.get("bias"):
+        print(hidden_text(hidden))
 
 
 @click.command()
