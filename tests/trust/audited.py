@@ -21,6 +21,7 @@ from mutants.mutant import SECONDS, _apply
 EXACT, RUNS = "exact check", "lower bound"
 
 _PRIVBAYES = "--set rows=100 --set beta=0.5"
+_SHARES = "--set age=tree:2x2x2@1/2,1/4,1/4"
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,8 @@ SEEN: dict[str, Expected] = {
     "neighbours swapped in the scale": Expected("basic --schema range", BOTH),
     "the total left out of Haar's sensitivity": Expected("privelet --schema ladder"),
     "the total left out of the nominal sensitivity": Expected("privelet --schema tree"),
-    "every level of a tree twice its share": Expected(
-        "hierarchical --schema ladder --set branching=2"
-    ),
+    "every level of a tree twice its share": Expected(f"mixed --schema ladder {_SHARES}"),
+    "levels of unlike shares as one class": Expected(f"mixed --schema ladder {_SHARES}"),
     "a product as its most sensitive axis": Expected("privelet --schema grid"),
     "the root of a dyadic axis not paid for": Expected("filter --schema ladder --set on=dyadic"),
     "a moved row changes a summary once": Expected("filter --schema range", BOTH),
@@ -62,7 +62,6 @@ SEEN: dict[str, Expected] = {
     "a row moved within a sketch changes one bucket": Expected("sketch --schema ladder", BOTH),
     "one row more than max_rows": Expected("basic --schema several-rows"),
     "max_rows ignored": Expected("basic --schema several-rows"),
-    "rows of a cell numbered across people": Expected("basic --schema one-row"),
     # splits and payment
     "counts charged after drawing": Expected("privbayes --schema range"),
     "coefficients charged after drawing": Expected("basic --schema range"),
@@ -97,9 +96,6 @@ SEEN: dict[str, Expected] = {
     "one side of a two-sided filter": Expected("geometric --schema range", (RUNS,)),
     "upgraded places of a filter all positive": Expected("geometric --schema range", (RUNS,)),
     "neighbouring gaps overlap": Expected("geometric --schema range", (RUNS,)),
-    "occupied places sampled whatever their size": Expected(
-        "threshold --schema range --set tau=3 --epsilon 2 --runs 4000", (RUNS,)
-    ),
 }
 
 _NO_SPLIT = "no mechanism splits its table"
@@ -109,6 +105,7 @@ _OWN = "an audit brings no types of its own"
 _SUBTLE = "thousands of runs at these scales do not show it; the noise has tests of its own"
 _UTILITY = "it changes what is measured, or how it is read, and not what that may cost"
 _STOPS = "the curator stops with an error: nothing would be published"
+_SALT = "with the salt of an audit nobody displaces another of its few people"
 _ONE_STREAM = "a small release draws from its stream once"
 
 UNSEEN: dict[str, str] = {
@@ -147,7 +144,6 @@ UNSEEN: dict[str, str] = {
     "three coefficients shared by any two codes": _LARGE,
     "siblings that part taken to agree": _LARGE,
     "a leaf that is its own root without a level": "built-in attributes have more than one code",
-    "levels of unlike shares as one class": "by default all levels of a tree have the same share",
     "noise of a large factor that does not fit": "no audit has scales near 2^62",
     "the last count of a tree without noise": _STOPS,
     "the last coefficient of a hierarchy without noise": _STOPS,
@@ -158,7 +154,8 @@ UNSEEN: dict[str, str] = {
     "a number of rows for nothing": _UTILITY,
     "a handicap that helps": _UTILITY,
     "cells of a marginal mixed up": _UTILITY,
-    "rows without an id pooled as one person": "the audit's salt displaces none of its few people",
+    "rows without an id pooled as one person": _SALT,
+    "rows of a cell numbered across people": _SALT,
     "the same salt every time": "an audit counts all its tables by one salt",
     "a spawned source is the same source": _ONE_STREAM,
     "one keystream for all chunks": _ONE_STREAM,
@@ -183,6 +180,7 @@ UNSEEN: dict[str, str] = {
     "added candidates of any size": _SUBTLE,
     "added candidates without what is known of them": _SUBTLE,
     "priorities of added candidates too high": _SUBTLE,
+    "occupied places sampled whatever their size": _SUBTLE,
 }
 
 _COPY = """

@@ -315,6 +315,7 @@ def attempt_everything(folder: Path) -> dict[str, str]:
     _attempt_recipes(attempts, tables / "good.csv", schema, out, SOME_RECIPES)
     _attempt_refusals(attempts, folder, schema)
     _attempt_reading(attempts, folder, schema)
+    _attempt_evaluations(attempts, folder)
     _attempt_defects(attempts, tables / "good.csv", schema, out)
     return attempts.endings
 
@@ -386,6 +387,17 @@ def _attempt_refusals(attempts: Attempts, folder: Path, schema: Path) -> None:
             f"stopped at {step}",
             lambda s=step, p=stop: _publish(good, schema, out / f"stopped-{s}", progress=p),
         )
+
+
+def _attempt_evaluations(attempts: Attempts, folder: Path) -> None:
+    """True errors are the owner's to see, but values of the table are nobody's."""
+    tables, out = folder / INSIDE, folder / "out"
+    release = out / "good.csv.release"
+    for name in ("good.csv", "missing.csv", "cut.parquet", "nested.parquet"):
+        more = ("-w", "marginals:1", "--intervals", "5")
+        attempts.run(f"hush evaluate {name}", hush("evaluate", tables / name, release, *more))
+    plot = ("--plot", out / "errors.svg", "--json", "-w", "total")
+    attempts.run("hush draw errors", hush("evaluate", tables / "good.csv", release, *plot))
 
 
 def _attempt_reading(attempts: Attempts, folder: Path, schema: Path) -> None:

@@ -37,8 +37,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ids = [name.replace(" ", "-") for name in names]
         metafunc.parametrize("seen", names, ids=ids)
     if "question" in metafunc.fixturenames:
-        questions = {expected.question for expected in SEEN.values() if full or expected.quick}
-        metafunc.parametrize("question", sorted(questions))
+        # Sound mechanisms pass in tests/evaluation/test_audit.py, too.
+        metafunc.parametrize("question", sorted({e.question for e in SEEN.values() if full}))
 
 
 def test_the_audit_sees_the_mutant(

@@ -156,26 +156,17 @@ def evaluate(
     """
     step = progress or (lambda name: None)
     opened = release if isinstance(release, Release) else open_release(release)
-    schema = opened.schema
     asked = _asked(workload, opened, queries)
     checked_confidence(confidence)
     if isinstance(intervals, bool) or not isinstance(intervals, int) or intervals < 1:
         raise OptionError("intervals must be a whole number above zero")
     step("count")
-    count = count_table if schema.cells <= MAX_CELLS else code_table
-    table = TrueTable.of(count(data, schema, csv))
-    step("truth")
-    truth = table.answers(asked.ranges, asked.regions)
-    step("ask")
-    values, variances = _answers(opened, asked)
-    step("intervals")
-    chosen = _evenly(len(asked), intervals)
-    inside = np.full(len(asked), np.nan)
-    inside[chosen] = _inside(opened, asked, truth, chosen, confidence)
-    measured = _Measured(asked, truth, values, variances, inside, table.rows)
+    count = count_table if opened.schema.cells <= MAX_CELLS else code_table
+    table = TrueTable.of(count(data, opened.schema, csv))
+    measured = _measured(opened, asked, table, intervals, confidence, step)
     step("done")
     return Evaluation(
-        dataset=schema.name,
+        dataset=opened.schema.name,
         mechanism=opened.mechanism,
         epsilon=format_epsilon(opened.epsilon),
         workload=workload if isinstance(workload, str) else workload.name,
@@ -183,9 +174,29 @@ def evaluate(
         workload_queries=asked.whole,
         rows=table.rows,
         confidence=confidence,
-        errors=tuple(measured.error_rows(schema.shape)),
+        errors=tuple(measured.error_rows(opened.schema.shape)),
         notes=_notes(opened),
     )
+
+
+def _measured(
+    release: Release,
+    asked: Asked,
+    table: TrueTable,
+    intervals: int,
+    confidence: float,
+    step: Progress,
+) -> _Measured:
+    """Ask the table and the release the same questions."""
+    step("truth")
+    truth = table.answers(asked.ranges, asked.regions)
+    step("ask")
+    values, variances = _answers(release, asked)
+    step("intervals")
+    chosen = _evenly(len(asked), intervals)
+    inside = np.full(len(asked), np.nan)
+    inside[chosen] = _inside(release, asked, truth, chosen, confidence)
+    return _Measured(asked, truth, values, variances, inside, table.rows)
 
 
 def _asked(workload: str | Workload, release: Release, queries: int) -> Asked:
