@@ -21,6 +21,8 @@ _HOMES = {
     "plan": "hushtable.planner",
     "evaluate": "hushtable.evaluation.evaluate",
     "Evaluation": "hushtable.evaluation.evaluate",
+    "audit": "hushtable.evaluation.auditing.audit",
+    "Audit": "hushtable.evaluation.auditing.audit",
     "Plan": "hushtable.planner",
     "open": "hushtable.release",
     "Release": "hushtable.release",
@@ -33,6 +35,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from hushtable.counting import CsvFormat
     from hushtable.errors import HushError
+    from hushtable.evaluation.auditing.audit import Audit, audit
     from hushtable.evaluation.evaluate import Evaluation, evaluate
     from hushtable.planner import Plan, plan, workload
     from hushtable.publishing import curate, publish
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Audit",
     "CsvFormat",
     "Evaluation",
     "HushError",
@@ -50,6 +54,7 @@ __all__ = [
     "Release",
     "Schema",
     "Synthesizer",
+    "audit",
     "curate",
     "evaluate",
     "open",

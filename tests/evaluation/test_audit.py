@@ -15,16 +15,16 @@ from scipy import stats
 
 from hushtable.curator import Curator
 from hushtable.errors import OptionError
-from hushtable.evaluation import audit as audits
-from hushtable.evaluation.audit import Audit, audit
-from hushtable.evaluation.audit_schemas import BUILT_IN, built_in, small_enough
-from hushtable.evaluation.clopper_pearson import largest_chance, smallest_chance
+from hushtable.evaluation.auditing import audit as audits
+from hushtable.evaluation.auditing.audit import Audit, audit
+from hushtable.evaluation.auditing.clopper_pearson import largest_chance, smallest_chance
+from hushtable.evaluation.auditing.likelihood import Contest, _missing, weigh
+from hushtable.evaluation.auditing.lower_bound import Event, Runs, bound_from, choose_events
+from hushtable.evaluation.auditing.privacy_check import recipe_of
+from hushtable.evaluation.auditing.schemas import BUILT_IN, built_in, small_enough
+from hushtable.evaluation.auditing.small_tables import Holdings, possible_rows
+from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.likelihood import Contest, _missing, weigh
-from hushtable.evaluation.lower_bound import Event, Runs, bound_from, choose_events
-from hushtable.evaluation.privacy_check import recipe_of
-from hushtable.evaluation.small_tables import Holdings, possible_rows
-from hushtable.evaluation.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.mechanisms.basic import Basic
 from hushtable.noise import bulk
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal

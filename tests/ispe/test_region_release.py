@@ -15,11 +15,11 @@ import hushtable
 from hushtable.counting import Counts
 from hushtable.curator import Curator
 from hushtable.errors import OptionError, QueryError, ReleaseError
+from hushtable.evaluation.auditing.transcript import NoNoise, Recorder
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.generators import continuous
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.evaluation.transcript import NoNoise, Recorder
 from hushtable.mechanisms import find_mechanism
 from hushtable.mechanisms.ispe import SHARE, Parameters
 from hushtable.mechanisms.kdtree import kd_boxes, numbered
@@ -111,7 +111,7 @@ def test_regions_follow_from_the_noisy_cells_alone(mechanism: str) -> None:
 
     recorder = Recorder(EntropyNoise(noise))
     epsilon = Fraction(1)
-    from hushtable.evaluation.transcript import Replay
+    from hushtable.evaluation.auditing.transcript import Replay
 
     for seed, source in ((1, recorder), (2, None)):
         account = Account(epsilon)

@@ -9,8 +9,13 @@ import numpy as np
 
 from hushtable.counting import CodedColumns, Counts
 from hushtable.curator.holding import Holding
-from hushtable.evaluation.privacy_check import PrivacyReport, Recipe, check_mechanism, check_recipe
-from hushtable.evaluation.small_tables import Holdings, Row, Table
+from hushtable.evaluation.auditing.privacy_check import (
+    PrivacyReport,
+    Recipe,
+    check_mechanism,
+    check_recipe,
+)
+from hushtable.evaluation.auditing.small_tables import Holdings, Row, Table
 from hushtable.privacy.loss import NEIGHBOURS, Neighbours, parse_epsilon
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
 

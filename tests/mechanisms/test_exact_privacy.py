@@ -11,15 +11,15 @@ import pytest
 from exact_cases import AGE, CASES, EPSILON, NEIGHBOURS, check_asking, holdings_of, schema_of
 
 from hushtable.curator import Curator, LargestPart, Regions, Whole
-from hushtable.evaluation.privacy_check import curator_loss, loss_between
-from hushtable.evaluation.small_tables import (
+from hushtable.evaluation.auditing.privacy_check import curator_loss, loss_between
+from hushtable.evaluation.auditing.small_tables import (
     Holdings,
     as_table,
     neighbouring_pairs,
     possible_people,
     possible_values,
 )
-from hushtable.evaluation.transcript import ChoiceDraw, LaplaceDraw, log_sum
+from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, log_sum
 from hushtable.schema import Edges, Labels, Unit, ordinal
 from hushtable.transforms import Identity, Product
 

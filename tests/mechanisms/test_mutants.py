@@ -12,8 +12,8 @@ from exact_cases import EPSILON, check, check_asking, schema_of
 from hushtable.counting import bound, count
 from hushtable.curator import Curator, LargestPart, Measurement, Regions
 from hushtable.curator.holding import dense_counts
-from hushtable.evaluation.privacy_check import PrivacyReport, curator_loss, loss_between
-from hushtable.evaluation.small_tables import Holdings
+from hushtable.evaluation.auditing.privacy_check import PrivacyReport, curator_loss, loss_between
+from hushtable.evaluation.auditing.small_tables import Holdings
 from hushtable.privacy.account import Account
 from hushtable.privacy.loss import Exposure
 from hushtable.schema import Unit

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 import hushtable
 from hushtable.curator import Curator
 from hushtable.errors import HushError, OptionError
+from hushtable.evaluation.auditing.privacy_check import check_mechanism
+from hushtable.evaluation.auditing.small_tables import Holdings
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.privacy_check import check_mechanism
-from hushtable.evaluation.small_tables import Holdings
 from hushtable.mechanisms import find_mechanism
 from hushtable.mechanisms.privelet import identity_axes, wavelets
 from hushtable.noise.bulk import EntropyNoise

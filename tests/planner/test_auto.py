@@ -12,7 +12,7 @@ from plan_cases import AGE, GRADE, JOB, schema_of
 
 import hushtable
 from hushtable.errors import OptionError
-from hushtable.evaluation.privacy_check import check_mechanism
+from hushtable.evaluation.auditing.privacy_check import check_mechanism
 from hushtable.mechanisms import find_mechanism
 from hushtable.planner import plan
 from hushtable.schema import Schema

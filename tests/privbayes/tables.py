@@ -12,8 +12,8 @@ import pyarrow as pa
 import hushtable
 from hushtable.counting import CodedColumns
 from hushtable.curator import Curator
+from hushtable.evaluation.auditing.transcript import NoNoise
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.transcript import NoNoise
 from hushtable.mechanisms.privbayes import PrivBayes
 from hushtable.noise.bulk import EntropyNoise
 from hushtable.privacy.account import Account

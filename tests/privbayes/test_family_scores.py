@@ -24,7 +24,7 @@ from hushtable.curator import (
 )
 from hushtable.curator.families import UNIT
 from hushtable.errors import OptionError
-from hushtable.evaluation.transcript import ChoiceDraw, NoNoise, Recorder, log_sum
+from hushtable.evaluation.auditing.transcript import ChoiceDraw, NoNoise, Recorder, log_sum
 from hushtable.privacy.account import Account
 from hushtable.privacy.loss import NEIGHBOURS, Exposure
 

@@ -13,7 +13,7 @@ from tables import binary_schema, chain, curator_of, measured, mixed, mixed_sche
 
 from hushtable.counting import CodedColumns
 from hushtable.errors import OptionError
-from hushtable.evaluation.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder
+from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder
 from hushtable.mechanisms import privbayes
 from hushtable.mechanisms.privbayes import Options, PrivBayes, Search, Shares, useful_cells
 from hushtable.privacy.loss import NEIGHBOURS

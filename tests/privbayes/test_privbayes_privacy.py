@@ -20,10 +20,16 @@ from tables import binary_schema, chain, curator_of, measured, mixed, mixed_sche
 from hushtable.counting import CodedColumns
 from hushtable.curator import families
 from hushtable.errors import OptionError
+from hushtable.evaluation.auditing.privacy_check import check_mechanism
+from hushtable.evaluation.auditing.small_tables import Holdings, Row
+from hushtable.evaluation.auditing.transcript import (
+    ChoiceDraw,
+    LaplaceDraw,
+    NoNoise,
+    Recorder,
+    Replay,
+)
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.privacy_check import check_mechanism
-from hushtable.evaluation.small_tables import Holdings, Row
-from hushtable.evaluation.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder, Replay
 from hushtable.mechanisms import privbayes
 from hushtable.mechanisms.privbayes import PrivBayes
 from hushtable.privacy.account import Account

@@ -15,7 +15,7 @@ from hushtable.cli.show import print_json, print_table, row_bar
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
-    from hushtable.evaluation.audit import Audit
+    from hushtable.evaluation.auditing.audit import Audit
     from hushtable.schema import Schema
 
 
@@ -54,7 +54,7 @@ def audit(
 
     Example: hush audit privelet --schema ladder --schema tree --epsilon 1
     """
-    from hushtable.evaluation.audit import audit as attack
+    from hushtable.evaluation.auditing.audit import audit as attack
     from hushtable.evaluation.entropy import SeededEntropy
 
     _check_report(out)
@@ -89,7 +89,7 @@ def _check_report(out: Path | None) -> None:
 
 def _schema(name: str) -> str | Schema:
     """A built-in schema by name, or one from a file."""
-    from hushtable.evaluation.audit_schemas import BUILT_IN
+    from hushtable.evaluation.auditing.schemas import BUILT_IN
     from hushtable.schema import Schema
 
     return name if name in BUILT_IN else Schema.load(Path(name))
@@ -103,7 +103,7 @@ def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def _print(found: Audit, out: Path | None) -> None:
-    from hushtable.evaluation.audit_report import COLUMNS, problems, rows, verdict
+    from hushtable.evaluation.auditing.report import COLUMNS, problems, rows, verdict
     from hushtable.privacy.loss import format_epsilon
 
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"

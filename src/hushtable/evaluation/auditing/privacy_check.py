@@ -22,15 +22,15 @@ import numpy as np
 
 from hushtable.curator import Curator
 from hushtable.curator.holding import Holding
-from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.small_tables import (
+from hushtable.evaluation.auditing.small_tables import (
     Holdings,
     Row,
     Table,
     neighbouring_pairs,
     possible_rows,
 )
-from hushtable.evaluation.transcript import Divergence, NoNoise, Recorder, Replay
+from hushtable.evaluation.auditing.transcript import Divergence, NoNoise, Recorder, Replay
+from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.mechanisms import Mechanism, find_mechanism
 from hushtable.noise.bulk import EntropyNoise, Noise
 from hushtable.privacy.account import Account

@@ -20,11 +20,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BudgetError, OptionError
-from hushtable.evaluation.audit_schemas import BUILT_IN, AuditSchema, built_in, small_enough
-from hushtable.evaluation.likelihood import Contest
-from hushtable.evaluation.lower_bound import LowerBound, lower_bound
-from hushtable.evaluation.privacy_check import PrivacyReport, check_mechanism, recipe_of
-from hushtable.evaluation.small_tables import Holdings
+from hushtable.evaluation.auditing.likelihood import Contest
+from hushtable.evaluation.auditing.lower_bound import LowerBound, lower_bound
+from hushtable.evaluation.auditing.privacy_check import PrivacyReport, check_mechanism, recipe_of
+from hushtable.evaluation.auditing.schemas import BUILT_IN, AuditSchema, built_in, small_enough
+from hushtable.evaluation.auditing.small_tables import Holdings
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
 from hushtable.privacy.loss import (
     NEIGHBOURS,
@@ -131,7 +131,7 @@ class Audit:
         return max((f.bound.epsilon for f in self.findings if f.bound), default=0.0)
 
     def __repr__(self) -> str:
-        from hushtable.evaluation.audit_report import verdict
+        from hushtable.evaluation.auditing.report import verdict
 
         return f"<Audit of {self.mechanism} at ε = {format_epsilon(self.epsilon)}: {verdict(self)}>"
 
@@ -152,7 +152,7 @@ class Audit:
 
     def to_markdown(self) -> str:
         """A report to keep."""
-        from hushtable.evaluation.audit_report import as_markdown
+        from hushtable.evaluation.auditing.report import as_markdown
 
         return as_markdown(self)
 

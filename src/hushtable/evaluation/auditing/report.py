@@ -9,7 +9,7 @@ from hushtable.privacy.loss import format_epsilon
 from hushtable.query.answer import show_percent
 
 if TYPE_CHECKING:
-    from hushtable.evaluation.audit import Audit, Finding
+    from hushtable.evaluation.auditing.audit import Audit, Finding
 
 COLUMNS = [
     "schema",

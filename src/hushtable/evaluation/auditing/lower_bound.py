@@ -25,8 +25,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.evaluation.clopper_pearson import largest_chance, smallest_chance
-from hushtable.evaluation.likelihood import Contest
+from hushtable.evaluation.auditing.clopper_pearson import largest_chance, smallest_chance
+from hushtable.evaluation.auditing.likelihood import Contest
 from hushtable.noise.bulk import Noise
 
 Floats = NDArray[np.float64]

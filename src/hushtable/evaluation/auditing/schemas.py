@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.small_tables import Row, possible_rows, possible_values
+from hushtable.evaluation.auditing.small_tables import Row, possible_rows, possible_values
 from hushtable.schema import Schema, Unit
 
 MOST_CELLS = 4096

@@ -25,9 +25,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.evaluation.privacy_check import Recipe, curator_of, same_result
-from hushtable.evaluation.small_tables import Holdings, Table
-from hushtable.evaluation.transcript import (
+from hushtable.evaluation.auditing.privacy_check import Recipe, curator_of, same_result
+from hushtable.evaluation.auditing.small_tables import Holdings, Table
+from hushtable.evaluation.auditing.transcript import (
     ChoiceDraw,
     Divergence,
     Draw,
