@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test trust lint bench clean
+.PHONY: demo test trust lint audit bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hush demo
@@ -18,6 +18,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Every mechanism attacked; with more patience: make audit AUDIT="--nightly -o audits.md"
+AUDIT ?=
+audit: $(VENV)/.demo
+	$(BIN)/hush audit $(AUDIT)
 
 # The size and the parts, for instance: make bench BENCH="--quick --only noise,counting"
 BENCH ?=

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.machine import peak_memory
 from hushtable.counting import Counts
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.figures.ispe_tasks import Grid, ranges, squares
@@ -61,7 +61,7 @@ def run(side: int = 1024) -> None:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_memory() / 2**20
 
 
 def _release(

@@ -1,9 +1,11 @@
-"""What the figures were measured on, in words that name no machine."""
+"""What the figures were measured on, in words that name no machine; and a process's memory."""
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -35,3 +37,17 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever held, in bytes.
+
+    On Linux what `getrusage` tells of a child also covers its parent's memory at the start.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -8,7 +8,6 @@ very first publication also compiles the kernels.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import hushtable as ht
 from benchmarks.counting import QUICK_ROWS, ROWS, bare_group_by, schema, write_table
+from benchmarks.machine import peak_memory
 from benchmarks.options import Options, alone
 from benchmarks.table import Grid, Row, Section, Target
 from benchmarks.timing import seconds
@@ -121,7 +121,7 @@ def tell(name: str) -> None:
         totals.append(end - start)
         size = sum(file.stat().st_size for file in (folder / "people.release").iterdir())
         shutil.rmtree(folder / "people.release")
-    print(*totals, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, size, sep="\n")
+    print(*totals, peak_memory(), size, sep="\n")
 
 
 def publish(folder: Path) -> list[tuple[str, float]]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ import pyarrow.csv as pc
 from numpy.typing import NDArray
 
 import hushtable
+from benchmarks.machine import peak_memory
 from benchmarks.peers import peer_python, run_peer
 from hushtable.evaluation.figures.privbayes import targets
 from hushtable.evaluation.real_tables import adult, read_text
@@ -310,7 +310,7 @@ def _release(
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_memory() / 2**20
 
 
 def classify(schema: Schema, table: pa.Table) -> None:

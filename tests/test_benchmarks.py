@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 from benchmarks import __main__ as whole
 from benchmarks import peer_scripts, sparse, transforms
-from benchmarks.machine import machine
+from benchmarks.machine import machine, peak_memory
 from benchmarks.options import Options
 from benchmarks.table import Grid, Row, Section, Target, cells, figure, markdown, show, times
 from benchmarks.timing import in_turn
@@ -76,6 +78,16 @@ def test_the_page_and_the_terminal_show_every_row(capsys: pytest.CaptureFixture[
     show([section])
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("Things", "sort | count", "0.5 ×", "why", "More"))
+
+
+def test_the_memory_of_a_child_is_its_own() -> None:
+    held = np.ones(500 * 2**20, np.uint8)
+    script = "from benchmarks.machine import peak_memory; print(peak_memory())"
+    root = Path(__file__).parent.parent
+    child = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, check=True, capture_output=True
+    )
+    assert 2**20 < int(child.stdout) < held.nbytes < peak_memory()
 
 
 def test_the_machine_is_described_without_its_name() -> None:

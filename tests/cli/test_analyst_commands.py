@@ -85,6 +85,16 @@ def test_info_names_the_guarantee_and_verifies(hush: Hush, shared: Path) -> None
     assert "1-differential privacy" in hush("info", shared / "census.release").out
 
 
+def test_info_says_what_a_summary_kept(hush: Hush, own: Path) -> None:
+    release, data = own / "kept.release", own / "census.parquet"
+    options = ["-e", "1", "-m", "threshold", "--set", "tau=40", "-o", release]
+    options += ["--ledger", own / "ledger"]
+    assert hush("publish", data, "-s", own / "census.toml", *options).code == 0
+    told = hush("info", release, "--json").json["kept"]
+    assert told.endswith(" noisy values on cells: none below ±1, some below ±40")
+    assert told in " ".join(hush("info", release).out.split())
+
+
 def test_a_changed_byte_is_found_by_verify(hush: Hush, shared: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.release"
     shutil.copytree(shared / "census.release", copy)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from hushtable.curator import Curator
+from hushtable.errors import OptionError
 from hushtable.evaluation.evaluate import OWNER_ONLY
+from hushtable.mechanisms import MECHANISMS
 
 from .conftest import Hush
 
@@ -72,6 +74,8 @@ def test_a_table_without_the_columns_is_refused_without_a_value(
     (tmp_path / "other.csv").write_text("secret\n4242\n")
     refused = hush("evaluate", tmp_path / "other.csv", shared / "census.release")
     assert refused.code == 2 and refused.err.count("\n") == 1 and "4242" not in refused.err
+    swapped = hush("evaluate", shared / "census.release", tmp_path / "other.csv")
+    assert swapped.code == 2 and "the table comes first" in swapped.err
     missing = hush("evaluate", tmp_path / "none.csv", shared / "census.release")
     assert missing.code == 2 and "there is no file" in missing.err
 
@@ -94,9 +98,37 @@ def test_audit_prints_writes_and_passes(hush: Hush, tmp_path: Path) -> None:
     assert done.code == 0 and done.err == ""
     assert done.json["holds"] is True and done.json["report"] == str(report)
     assert done.json["largest_loss"] == 1 and len(done.json["findings"]) == 2
+    assert done.json["noise"] and all(law["problem"] is None for law in done.json["noise"])
     assert "# Privacy audit of `basic`" in report.read_text(encoding="utf-8")
     refused = hush("audit", "basic", *options, "-o", report)
     assert refused.code == 2 and "is there already" in refused.err
+
+
+def test_every_mechanism_in_one_table(
+    hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that no such schema is for is left out, with the reason."""
+    some = {name: MECHANISMS[name] for name in ("basic", "filter", "sketch")}
+    monkeypatch.setattr("hushtable.mechanisms.MECHANISMS", some)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OptionError("not for me")
+
+    monkeypatch.setattr(type(some["sketch"]), "check", refuse)
+    report = tmp_path / "all.md"
+    options = ["--schema", "other", "--runs", "100", "--seed", "1"]
+    done = hush("audit", *options, "-o", report)
+    assert done.code == 0, done.err
+    page = report.read_text(encoding="utf-8")
+    for name in ("basic", "filter"):
+        assert f" {name} " in done.out and f"\n## Privacy audit of `{name}`" in page
+    assert "sketch left out: not for me" in done.out and "VIOLATION" not in done.out
+    assert page.startswith("# Privacy audits at ε = 1\n") and page.count("\n# ") == 0
+    told = hush("audit", *options, "--json").json
+    assert told["holds"] and [one["mechanism"] for one in told["audits"]] == ["basic", "filter"]
+    assert told["left_out"] == {"sketch": "not for me"}
+    refused = hush("audit", "basic", "sketch", *options)
+    assert refused.code == 2 and "not for me" in refused.err
 
 
 def test_a_violation_is_told_and_ends_with_code_1(
@@ -124,6 +156,8 @@ def test_a_violation_is_told_and_ends_with_code_1(
         (["basic", "--schema", "nowhere.toml"], "there is no file"),
         (["basic", "--set", "x"], "key=value"),
         (["basic", "--runs", "3"], "runs must be"),
+        (["basic", "privelet", "--set", "a=b"], "--set is for one mechanism"),
+        (["--set", "a=b"], "--set is for one mechanism"),
         (["basic", "--epsilon", "-1"], "above zero"),
         (["basic", "-o", "audit.txt"], "must end in .md"),
     ],

@@ -113,6 +113,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
             ["protects", facts["unit"]],
             ["cells", _show_cells(facts["cells"])],
             ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
+            *([["kept", facts["kept"]]] if "kept" in facts else []),
             ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
             ["created", facts["created"]],
             ["reservation", facts["reservation"]],
@@ -146,7 +147,17 @@ def _facts(release: Release) -> dict[str, Any]:
         "reservation": manifest["reservation"],
         "ledger": manifest["ledger"],
         "schema": manifest["schema"],
+        **({"kept": _kept(manifest)} if manifest["reader"] == "summary" else {}),
     }
+
+
+def _kept(manifest: dict[str, Any]) -> str:
+    """What a sparse summary holds, and what it left out."""
+    told = manifest["parameters"]
+    number, theta, tau = manifest["arrays"]["values"]["shape"][0], told["theta"], told["tau"]
+    side = "" if told.get("sides") == "one-sided" else "±"
+    text = f"{number:,} noisy values on {told['on']}: none below {side}{theta}"
+    return text + (f", some below {side}{tau:.4g}" if tau > theta else "")
 
 
 def print_attributes(schema: Any) -> None:

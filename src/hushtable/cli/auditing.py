@@ -1,11 +1,11 @@
-"""The command that attacks a mechanism: what it loses on small tables, exactly and in runs."""
+"""The command that attacks mechanisms: what it loses on small tables, exactly and in runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,12 +15,12 @@ from hushtable.cli.show import print_json, print_table, row_bar
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
-    from hushtable.evaluation.auditing.audit import Audit
+    from hushtable.evaluation.auditing.audit import Audit, Progress
     from hushtable.schema import Schema
 
 
 @click.command()
-@click.argument("mechanism", metavar="MECHANISM")
+@click.argument("mechanisms", metavar="[MECHANISM]...", nargs=-1)
 @click.option(
     "--schema",
     "-s",
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     help="A small schema file, or the name of a built-in one.  [default: all built-in ones]",
 )
 @click.option("--epsilon", "-e", default="1", show_default=True, help="The ε that is claimed.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of one mechanism.")
 @click.option("--runs", type=int, help="Runs on each of two tables.  [default: 2000]")
 @click.option("--nightly", is_flag=True, help="Minutes, not seconds: more runs, on every schema.")
 @click.option("--seed", type=int, help="Noise that can be repeated.  [default: the system's]")
 @click.option("--out", "-o", type=FilePath, help="Also write a report: a new .md file.")
 @json_option
 def audit(
-    mechanism: str,
+    mechanisms: tuple[str, ...],
     schemas: tuple[str, ...],
     epsilon: str,
     settings: tuple[str, ...],
@@ -46,11 +46,12 @@ def audit(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Attack a mechanism on small tables: does it lose more than ε? Reads no data.
+    """Attack mechanisms on small tables: do they lose more than ε? Reads no data.
 
-    All neighbours of all small tables are checked exactly, under both relations, and a lower bound
-    on ε is shown by experiment. Exits with 1 if more than ε is lost. Built-in schemas: range,
-    other, two, one-row, several-rows, ladder, tree, grid, trees, bits.
+    All neighbours of all small tables are checked exactly, under both relations, a lower bound on ε
+    is shown by experiment, and noise is compared with its law. Without a name every mechanism is
+    audited. Exits with 1 if more than ε is lost. Built-in schemas: range, other, two, one-row,
+    several-rows, ladder, tree, grid, trees, bits.
 
     Example: hush audit privelet --schema ladder --schema tree --epsilon 1
     """
@@ -58,24 +59,59 @@ def audit(
     from hushtable.evaluation.entropy import SeededEntropy
 
     _check_report(out)
+    if settings and len(mechanisms) != 1:
+        raise OptionError("--set is for one mechanism: name it")
+    options: dict[str, Any] = {
+        "schemas": [_schema(name) for name in schemas] or None,
+        "epsilon": epsilon,
+        "settings": key_values(settings),
+        "runs": runs,
+        "nightly": nightly,
+        "entropy": None if seed is None else SeededEntropy(seed),
+    }
+    left_out: dict[str, str] = {}
     with _bar(quiet=as_json) as progress:
-        found = attack(
-            mechanism,
-            [_schema(name) for name in schemas] or None,
-            epsilon=epsilon,
-            settings=key_values(settings),
-            runs=runs,
-            nightly=nightly,
-            entropy=None if seed is None else SeededEntropy(seed),
-            progress=progress,
-        )
+        if mechanisms:
+            found = [attack(name, **options, progress=progress) for name in mechanisms]
+        else:
+            found, left_out = _all_audits(progress, options)
     if out is not None:
-        out.write_text(found.to_markdown(), encoding="utf-8")
+        out.write_text(_report(found), encoding="utf-8")
     if as_json:
-        print_json(found.to_dict() | ({} if out is None else {"report": str(out)}))
+        print_json(_plain(found, left_out) | ({} if out is None else {"report": str(out)}))
     else:
-        _print(found, out)
-    return 0 if found.holds else 1
+        _print(found, left_out, out)
+    return 0 if all(audit.holds for audit in found) else 1
+
+
+def _all_audits(progress: Progress, options: dict[str, Any]) -> tuple[list[Audit], dict[str, str]]:
+    """Every mechanism, and why one is left out: it needs settings, or other schemas."""
+    from hushtable.evaluation.auditing.audit import audit as attack
+    from hushtable.mechanisms import MECHANISMS
+
+    found: list[Audit] = []
+    left_out: dict[str, str] = {}
+    for name in MECHANISMS:
+        try:
+            found.append(attack(name, **options, progress=progress))
+        except OptionError as refusal:
+            left_out[name] = str(refusal)
+    if not found:
+        raise OptionError(next(iter(left_out.values())))
+    return found, left_out
+
+
+def _report(found: list[Audit]) -> str:
+    from hushtable.evaluation.auditing.report import summary
+
+    return found[0].to_markdown() if len(found) == 1 else summary(found)
+
+
+def _plain(found: list[Audit], left_out: dict[str, str]) -> dict[str, Any]:
+    if len(found) == 1:
+        return found[0].to_dict()
+    holds, audits = all(audit.holds for audit in found), [audit.to_dict() for audit in found]
+    return {"holds": holds, "audits": audits, "left_out": left_out}
 
 
 def _check_report(out: Path | None) -> None:
@@ -102,18 +138,35 @@ def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda what, done, total: tell(done, total)
 
 
-def _print(found: Audit, out: Path | None) -> None:
-    from hushtable.evaluation.auditing.report import COLUMNS, problems, rows, verdict
+def _print(found: list[Audit], left_out: dict[str, str], out: Path | None) -> None:
+    from hushtable.evaluation.auditing.report import SUMMARY, problems, summary_row
+    from hushtable.privacy.loss import format_epsilon
+
+    if len(found) == 1:
+        _print_one(found[0])
+    else:
+        title = f"ε = {format_epsilon(found[0].epsilon)}"
+        print_table(title, SUMMARY, [summary_row(audit) for audit in found], left=1)
+        for audit in found:
+            for problem in problems(audit):
+                print(f"{audit.mechanism}: {problem}")
+    for name, reason in left_out.items():
+        print(f"{name} left out: {reason}")
+    if out is not None:
+        print(f"wrote {out}")
+
+
+def _print_one(found: Audit) -> None:
+    from hushtable.evaluation.auditing.report import COLUMNS, noise_words, problems, rows, verdict
     from hushtable.privacy.loss import format_epsilon
 
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"
     print_table(title, COLUMNS, rows(found), left=2)
     print("Exactly: all tables of fewer than three people with so many of its kinds of rows.")
+    print(f"Noise: {noise_words(found)}.")
     for problem in problems(found):
         print(problem)
     for name, reason in found.left_out.items():
         print(f"{name} left out: {reason}")
     text = verdict(found)
     print(text[0].upper() + text[1:] + ".")
-    if out is not None:
-        print(f"wrote {out}")

@@ -9,6 +9,7 @@ import click
 
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.show import open_release, print_json, print_table, step_bar
+from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.evaluation.evaluate import ErrorRow, Evaluation
@@ -56,9 +57,12 @@ def evaluate(
     from hushtable.counting import CsvFormat
     from hushtable.evaluation.evaluate import evaluate as compare
     from hushtable.evaluation.evaluation_picture import check_picture
+    from hushtable.release.store import MANIFEST
 
     if plot is not None:
         check_picture(plot)
+    if (Path(data) / MANIFEST).is_file() and not Path(release).is_dir():
+        raise OptionError("the table comes first, then the release: hush evaluate DATA RELEASE")
     opened = open_release(release)
     with step_bar(STEPS, quiet=as_json) as progress:
         found = compare(

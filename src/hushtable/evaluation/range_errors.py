@@ -29,7 +29,8 @@ from hushtable.mechanisms import find_mechanism
 from hushtable.privacy.account import Account
 from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Loss, format_epsilon, parse_epsilon
 from hushtable.release import Release
-from hushtable.release.store import FORMAT, Content, write_arrays, write_manifest
+from hushtable.release.store import FORMAT, Content, write_manifest
+from hushtable.release.writing import write_content
 from hushtable.schema import Schema
 from hushtable.scratch import spill_folder
 
@@ -65,6 +66,11 @@ class Known:
     def rows(self) -> int:
         """How many rows the table has."""
         return int(self.counts.counts.sum())
+
+    @property
+    def at_least_sane(self) -> NDArray[np.float64]:
+        """What errors are relative to: the true answers, or 0.1 % of all rows if that is more."""
+        return np.maximum(self.answers, max(SANITY * self.rows, SANITY))
 
     def fingerprint(self) -> str:
         """A short text that other counts, domains or questions do not have."""
@@ -127,6 +133,7 @@ def range_errors(
     epsilon: EpsilonLike,
     settings: Mapping[str, str],
     entropy: Entropy,
+    more_groups: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> list[Row]:
     """Publish once, ask all ranges, compare; the release is gone afterwards."""
     with spill_folder() as folder:
@@ -140,26 +147,34 @@ def range_errors(
             entropy=entropy,
         )
         values, errors = release.count_ranges(known.ranges.starts, known.ranges.stops)
-    return list(error_rows(known, np.asarray(values, np.float64), errors**2))
+    return list(error_rows(known, np.asarray(values, np.float64), errors**2, more_groups))
 
 
 def error_rows(
-    known: Known, values: NDArray[np.float64], variances: NDArray[np.float64]
+    known: Known,
+    values: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    more_groups: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The measures of answers, over all queries and by fifths of coverage and selectivity."""
+    """The measures of answers, over all queries and by fifths of coverage and selectivity.
+
+    `more_groups` are further numbers, one for each query, by whose fifths to take the measures.
+    """
     off = np.abs(values - known.answers)
-    coverage = known.ranges.coverage(known.schema.shape)
-    selectivity = known.answers / max(known.rows, 1)
+    groups = {
+        "coverage": known.ranges.coverage(known.schema.shape),
+        "selectivity": known.answers / max(known.rows, 1),
+        **(more_groups or {}),
+    }
     columns = {
-        "coverage": coverage,
-        "selectivity": selectivity,
+        **groups,
         "square_error": off**2,
         "absolute_error": off,
-        "relative_error": off / np.maximum(known.answers, max(SANITY * known.rows, SANITY)),
+        "relative_error": off / known.at_least_sane,
         "variance": variances,
     }
     yield {"group": "all", "fifth": 0, **_means(columns, np.ones(len(off), bool))}
-    for group, by in (("coverage", coverage), ("selectivity", selectivity)):
+    for group, by in groups.items():
         fifths = quintiles(by)
         for fifth in range(1, 6):
             if (inside := fifths == fifth).any():
@@ -196,7 +211,7 @@ def experiment_release(
     content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
     folder.mkdir()
     manifest = _manifest(schema, recipe.name, content, amount)
-    manifest["arrays"] = write_arrays(folder, content.arrays)
+    manifest |= write_content(folder, schema, content)
     write_manifest(folder, manifest)
     return Release(folder)
 

@@ -1,6 +1,6 @@
 """A privacy audit of a mechanism: exact over all small tables, and by experiment.
 
-Two attacks that look at different things, under both neighbour relations:
+Attacks that look at different things. Two are on the mechanism, under both neighbour relations:
 
 1. the **exact check** (`privacy_check`) replays the same noisy answers on every neighbour of every
    small table and adds up the loss by the scales that noise was asked for;
@@ -8,24 +8,34 @@ Two attacks that look at different things, under both neighbour relations:
    lose the most, and says which ε the outputs show to be lost. It needs no scale to be believed.
    An ordinary audit does so once for each relation, a nightly one for every schema as well.
 
-A mechanism that passes both may still be wrong on tables that were not tried; one that fails either
-is certainly wrong (the second, but for a chance of 1 − confidence over the whole audit).
+A third one looks at the sampler itself:
+
+3. the **law of the noise** (`noise_law`): every kind of draw that was asked for is made again, up
+   to millions of times, and compared with its closed form.
+
+A mechanism that passes all may still be wrong on tables that were not tried; one that fails any
+is wrong (the second, but for a chance of 1 − confidence over the whole audit, the third of 10⁻⁹).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BudgetError, OptionError
 from hushtable.evaluation.auditing.likelihood import Contest
 from hushtable.evaluation.auditing.lower_bound import LowerBound, lower_bound
+from hushtable.evaluation.auditing.noise_law import LawCheck, check_noise
 from hushtable.evaluation.auditing.privacy_check import PrivacyReport, check_mechanism, recipe_of
 from hushtable.evaluation.auditing.schemas import BUILT_IN, AuditSchema, built_in, small_enough
 from hushtable.evaluation.auditing.small_tables import Holdings
+from hushtable.evaluation.auditing.transcript import Draw
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
+from hushtable.noise.bulk import EntropyNoise, Noise
 from hushtable.privacy.loss import (
     NEIGHBOURS,
     EpsilonLike,
@@ -107,6 +117,8 @@ class Audit:
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]
     """Built-in schemas that the mechanism does not take, and why."""
+    noise: tuple[LawCheck, ...] = ()
+    """The kinds of draws that it asked for, and whether they follow their laws."""
     confidence: float = CONFIDENCE
 
     @property
@@ -118,6 +130,8 @@ class Audit:
     def caught_by(self) -> tuple[str, ...]:
         """The attacks that showed one."""
         found = {by for finding in self.findings for by in finding.caught_by(self.epsilon)}
+        if any(law.problem for law in self.noise):
+            found.add("law of the noise")
         return tuple(sorted(found))
 
     @property
@@ -147,6 +161,9 @@ class Audit:
             "largest_lower_bound": self.largest_bound,
             "confidence": self.confidence,
             "findings": [finding.to_dict(self.epsilon) for finding in self.findings],
+            "noise": [
+                {"what": law.what, "draws": law.draws, "problem": law.problem} for law in self.noise
+            ],
             "left_out": dict(self.left_out),
         }
 
@@ -194,7 +211,8 @@ def audit(
         job.tried(finding, confidence=1 - share) if i in tried else finding
         for i, finding in enumerate(checked)
     ]
-    return Audit(recipe.name, job.settings, job.epsilon, tuple(findings), left_out)
+    noise = tuple(job.noise_checked(findings))
+    return Audit(recipe.name, job.settings, job.epsilon, tuple(findings), left_out, noise)
 
 
 def _to_try(findings: Sequence[Finding], *, every: bool) -> set[int]:
@@ -275,17 +293,11 @@ class _Job:
 
     def tried(self, finding: Finding, *, confidence: float) -> Finding:
         """The same with a lower bound, on the two tables that lose the most."""
-        from hushtable.noise.bulk import EntropyNoise  # compiles kernels: only when needed
-
-        assert finding.exact is not None and finding.exact.example is not None
-        schema = replace(finding.schema.schema, neighbours=finding.neighbours)
-        recipe, needs = recipe_of(self.mechanism, schema, self.epsilon, self.settings)
-        held = self._held(finding.schema)
         name = f"{finding.schema.name}, {finding.neighbours}: many runs"
         try:
             bound = lower_bound(
-                Contest(recipe, needs, schema, self.epsilon, held, finding.exact.example),
-                noise=lambda: EntropyNoise(self.entropy),
+                self._contest(finding),
+                noise=self._noise,
                 runs=self.runs,
                 confidence=confidence,
                 progress=lambda done: self.progress(name, done, 2 * self.runs),
@@ -294,6 +306,35 @@ class _Job:
             return replace(finding, refusal=str(refusal))
         return replace(finding, bound=bound)
 
+    def noise_checked(self, findings: Sequence[Finding]) -> list[LawCheck]:
+        """The sampler by itself: a run on each schema says which kinds of draws to try."""
+        draws: list[Draw] = []
+        for i, finding in enumerate(findings):
+            self.progress("the law of the noise", i, len(findings))
+            if finding.exact and finding.exact.example:
+                with suppress(BudgetError):  # the curator kept it from drawing
+                    draws += self._contest(finding).recorded(0, self._noise())[1]
+        return check_noise(draws, self._noise)
+
+    def _contest(self, finding: Finding) -> Contest:
+        assert finding.exact is not None and finding.exact.example is not None
+        schema = replace(finding.schema.schema, neighbours=finding.neighbours)
+        recipe, needs = recipe_of(self.mechanism, schema, self.epsilon, self.settings)
+        held = self._held(finding.schema)
+        return Contest(recipe, needs, schema, self.epsilon, held, finding.exact.example)
+
+    def _noise(self) -> Noise:
+        """A source of noise, as each release has its own."""
+        return EntropyNoise(self.entropy)
+
     def _held(self, small: AuditSchema) -> Holdings:
         """Tables counted once: counting does not know the relation."""
+        if small.name in BUILT_IN and small == built_in(small.name):
+            return _counted(small.name)
         return self.counted.setdefault(small.name, Holdings(small.schema))
+
+
+@cache
+def _counted(name: str) -> Holdings:
+    """The tables of a built-in schema, for the audits of all mechanisms."""
+    return Holdings(built_in(name).schema)

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.evaluation.auditing.noise_law import as_sampled, place_law
 from hushtable.evaluation.auditing.privacy_check import Recipe, curator_of, same_result
 from hushtable.evaluation.auditing.small_tables import Holdings, Table
 from hushtable.evaluation.auditing.transcript import (
@@ -39,7 +40,7 @@ from hushtable.evaluation.auditing.transcript import (
 from hushtable.noise.bulk import Keep, Noise
 from hushtable.privacy.account import Account
 from hushtable.schema import Schema
-from hushtable.summaries import Filter, Held, Kept, Rule
+from hushtable.summaries import Held, Kept, Rule
 
 Exact = NDArray[np.int64] | tuple[Fraction, ...]
 """What noise was added to, or the exponents of a choice."""
@@ -68,14 +69,14 @@ class Contest:
 
     def prepare(self, noise: Callable[[], Noise]) -> None:
         """See in a few runs whether what is asked is always the same."""
-        seen = [self._replayed(i, *self._recorded(i, noise())) for i in (0, 1) * _PROBES]
+        seen = [self._replayed(i, *self.recorded(i, noise())) for i in (0, 1) * _PROBES]
         first = seen[0]
         if first is not None and all(same_result(first, one) for one in seen):
             self.fixed = first
 
     def run(self, table: int, noise: Noise) -> tuple[float, float]:
         """One run on a table: ln P[seen | the first] / P[seen | the second], and a value."""
-        made, draws = self._recorded(table, noise)
+        made, draws = self.recorded(table, noise)
         if self.fixed is not None:
             return weigh(draws, *self.fixed)
         both = self._replayed(table, made, draws)
@@ -83,7 +84,8 @@ class Contest:
             return (math.inf if table == 0 else -math.inf), math.nan
         return weigh(draws, *both)
 
-    def _recorded(self, table: int, noise: Noise) -> tuple[Any, list[Draw]]:
+    def recorded(self, table: int, noise: Noise) -> tuple[Any, list[Draw]]:
+        """What a run on a table makes, and what it drew."""
         recorder = Recorder(noise)
         return self._asked(table, recorder, Account(self.epsilon)), recorder.draws
 
@@ -189,16 +191,11 @@ def _summary_ratio(draw: SummaryDraw, first: NDArray[np.int64], second: NDArray[
             seen = kept[place]
             total += (abs(seen - theirs) - abs(seen - mine)) / float(draw.scale)
         else:
-            rule = _as_sampled(draw.rule, draw.kept.tau)
+            rule = as_sampled(draw.rule, draw.kept.tau)
             chances = [_missing(value, float(draw.scale), *rule) for value in (mine, theirs)]
             if min(chances) > 0:
                 total += math.log(chances[0] / chances[1])
     return total
-
-
-def _as_sampled(rule: Rule, tau: float) -> tuple[int, float, bool]:
-    """θ, τ, and whether both signs pass; a priority sample is taken for one with its own τ."""
-    return rule.theta, tau, rule.two_sided if isinstance(rule, Filter) else True
 
 
 @lru_cache(maxsize=4096)
@@ -207,10 +204,7 @@ def _missing(value: int, scale: float, theta: int, tau: float, two_sided: bool) 
     reach = math.ceil(max(theta, tau))
     if reach > _LONGEST_SUM:
         return 0.0
-    alpha = math.exp(-1 / scale)
     low = -reach if two_sided else min(value, 0) - _LONGEST_SUM
     noisy = np.arange(low, reach + 1)
-    chance = (1 - alpha) / (1 + alpha) * alpha ** np.abs(noisy - value)
-    sizes = np.abs(noisy) if two_sided else noisy
-    stays = (sizes >= theta) * np.minimum(sizes / tau if tau > 0 else 1.0, 1.0)
-    return float((chance * (1 - stays)).sum())
+    chances, stays = place_law(noisy, value, scale, (theta, tau, two_sided))
+    return float((chances * (1 - stays)).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable import __version__
@@ -10,6 +11,7 @@ from hushtable.query.answer import show_percent
 
 if TYPE_CHECKING:
     from hushtable.evaluation.auditing.audit import Audit, Finding
+    from hushtable.evaluation.auditing.noise_law import LawCheck
 
 COLUMNS = [
     "schema",
@@ -35,6 +37,10 @@ exact loss. An event that has probability p on one and p′ on the other shows a
 Half of the runs choose the events, the other half bound p from below and p′ from above (Clopper
 and Pearson), all bounds of this audit together at {confidence} confidence: a sound mechanism
 shows a lower bound above its ε in less than one audit of {one_in:,.0f}.
+
+**Law of the noise**: every kind of draw that was asked for, made again up to millions of times by
+the sampler that publishing uses, against its closed form. Sound noise is blamed once in a billion
+audits.
 
 An audit finds mistakes; that it finds none is no proof. It does not look at the ledger, at how
 files are read, at error bars or at answers."""
@@ -67,12 +73,52 @@ def problems(audit: Audit) -> list[str]:
                 f"{where}: {bound.event}: {often:,} times on one table, {seldom:,} on its"
                 f" neighbour, of {bound.runs:,} each; so ε > {bound.epsilon:.3g}"
             )
-    return found
+    return found + [f"{law.what}: {law.problem}" for law in audit.noise if law.problem]
 
 
 def rows(audit: Audit) -> list[list[str]]:
     """A row of the table for each finding."""
     return [_row(finding, audit) for finding in audit.findings]
+
+
+def noise_words(audit: Audit) -> str:
+    """How the noise compares with its laws, in one line."""
+    draws, strayed = sum(law.draws for law in audit.noise), sum(map(_strays, audit.noise))
+    kinds = f"{len(audit.noise)} kind{'s' * (len(audit.noise) != 1)} of draws, {draws:,} draws"
+    return f"{kinds}: " + (f"{strayed} do not follow their laws" if strayed else "as stated")
+
+
+def _strays(law: LawCheck) -> bool:
+    return law.problem is not None
+
+
+SUMMARY = ["mechanism", "schemas", "pairs", "exact loss", "lower bound", "noise", "verdict"]
+
+
+def summary_row(audit: Audit) -> list[str]:
+    """An audit as one row, beside those of other mechanisms."""
+    pairs = sum(finding.exact.pairs for finding in audit.findings if finding.exact)
+    return [
+        audit.mechanism,
+        str(len({finding.schema.name for finding in audit.findings})),
+        f"{pairs:,}",
+        f"{audit.largest_loss:.4g}",
+        f"{audit.largest_bound:.3g}",
+        "strays" if any(map(_strays, audit.noise)) else "as stated",
+        f"VIOLATION ({_joined(audit.caught_by)})" if audit.caught_by else "holds",
+    ]
+
+
+def summary(audits: Sequence[Audit]) -> str:
+    """A page of several audits: one table, then each of them."""
+    title = f"# Privacy audits at ε = {format_epsilon(audits[0].epsilon)}"
+    table = [_line(SUMMARY), _line(["---"] * len(SUMMARY)), *map(_line, map(summary_row, audits))]
+    lower = [as_markdown(audit).replace("\n## ", "\n### ") for audit in audits]
+    return "\n".join([title, "", *table, "", *(f"#{page}" for page in lower)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _row(finding: Finding, audit: Audit) -> list[str]:
@@ -105,9 +151,11 @@ def as_markdown(audit: Audit) -> str:
         "",
         f"hushtable {__version__}" + (f", settings {asked}" if asked else ""),
         "",
-        f"| {' | '.join(COLUMNS)} |",
-        f"|{'---|' * len(COLUMNS)}",
-        *(f"| {' | '.join(row)} |" for row in rows(audit)),
+        _line(COLUMNS),
+        _line(["---"] * len(COLUMNS)),
+        *map(_line, rows(audit)),
+        "",
+        f"Noise: {noise_words(audit)}.",
         "",
         *(f"* {problem}" for problem in problems(audit)),
         *([""] if problems(audit) else []),

@@ -12,8 +12,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.figures.coarser import coarser_counts, coarser_schema
@@ -77,6 +79,7 @@ def _key(
         "mechanism": mechanism,
         "identity": "" if mechanism == "basic" else IDENTITY,
         "epsilon": float(epsilon),
+        "by": "coverage, selectivity, cell noise",
         "seed": SEED,
     }
 
@@ -86,9 +89,17 @@ def _task(known: Callable[[], Known], key: dict[str, str | int | float]) -> Task
         noise: Key = key
         settings = {"identity": IDENTITY} if key["identity"] else {}
         mechanism, epsilon = str(key["mechanism"]), key["epsilon"]
-        return range_errors(known(), mechanism, epsilon, settings, task_entropy(noise, seed=SEED))
+        entropy = task_entropy(noise, seed=SEED)
+        groups = {"cell_noise": cell_noise(known())}
+        return range_errors(known(), mechanism, epsilon, settings, entropy, groups)
 
     return Task(key, run)
+
+
+def cell_noise(known: Known) -> NDArray[np.float64]:
+    """How large noise of deviation 1 on every cell is, relative to a true answer."""
+    cells = known.ranges.coverage(known.schema.shape) * known.schema.cells
+    return np.asarray(np.sqrt(cells) / known.at_least_sane)
 
 
 def draw(results: pa.Table, folder: Path) -> Sequence[Path]:

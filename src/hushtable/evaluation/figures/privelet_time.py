@@ -38,7 +38,7 @@ OFF_THE_LINE = 0.2
 
 def tasks(setting: Setting) -> list[Task]:
     """Time along n at a fixed m, and along m at a fixed n."""
-    unit, repetitions = setting.size(2_000, 1_000_000), setting.size(1, 3)
+    unit, repetitions = setting.size(2_000, 1_000_000), setting.size(1, 7)
     bits, people = (range(10, 16, 2), (1, 3, 5)) if setting.quick else (range(22, 27), range(1, 6))
     middle = 2 ** bits[len(bits) // 2]
     along_rows = [_task("rows", n * unit, middle, repetitions) for n in people]
