@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,20 +13,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.curator import Curator
+from hushtable.curator import Curator, families
 from hushtable.errors import OptionError
 from hushtable.evaluation.auditing import noise_law
 from hushtable.evaluation.auditing.audit import Audit, audit
 from hushtable.evaluation.auditing.clopper_pearson import largest_chance, smallest_chance
 from hushtable.evaluation.auditing.likelihood import Contest, _missing, weigh
 from hushtable.evaluation.auditing.lower_bound import Event, Runs, bound_from, choose_events
-from hushtable.evaluation.auditing.privacy_check import recipe_of
+from hushtable.evaluation.auditing.privacy_check import check_mechanism, recipe_of
 from hushtable.evaluation.auditing.schemas import BUILT_IN, built_in, small_enough
 from hushtable.evaluation.auditing.small_tables import Holdings, possible_rows
 from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.mechanisms.basic import Basic
 from hushtable.noise import bulk
+from hushtable.privacy.loss import NEIGHBOURS, Neighbours
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
 from hushtable.summaries import Filter, Kept, Threshold
 
@@ -118,6 +120,30 @@ def test_a_path_that_is_not_the_usual_one_is_no_evidence() -> None:
         runs = [contest.run(table, bulk.EntropyNoise(SeededEntropy(i))) for i in range(10)]
         assert [abs(ratio) for ratio, _ in runs[:5]] == [0.5] * 5
         assert all(ratio == 0 and math.isnan(value) for ratio, value in runs[5:])
+
+
+@pytest.mark.parametrize("score", ["R", "I", "F"])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_half_of_what_a_score_may_change_would_show_in_a_crowd(
+    score: str, neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of two people are far from the bounds of scores; those of many are not."""
+    bits = built_in("bits")
+    schema = replace(bits.schema, neighbours=neighbours)
+    settings = {"rows": "100", "beta": "0.9", "theta": "0.001", "degree": "1", "score": score}
+    options: dict[str, Any] = {"epsilon": "1", "settings": settings, "paths": 1}
+    options |= {"rows": (), "holdings": Holdings(schema)}
+    crowds = bits.crowds(neighbours)
+    assert len(crowds) == 3 and built_in("grid").crowds(neighbours) == []
+    options["more"] = crowds
+    sound = check_mechanism("privbayes", schema, **options)
+    assert sound.holds and sound.pairs == 3 and sound.worst > Fraction(1, 2)
+    scores = families.FamilyScores
+    for name in ("entering", "moving"):
+        bound = getattr(scores, name).fget
+        monkeypatch.setattr(scores, name, property(lambda self, bound=bound: bound(self) // 2))
+    wrong = check_mechanism("privbayes", schema, **options)
+    assert not wrong.holds and wrong.worst > 1
 
 
 def test_one_lower_bound_for_each_relation_or_for_every_schema() -> None:

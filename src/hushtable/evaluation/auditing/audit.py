@@ -286,6 +286,7 @@ class _Job:
                 rows=small.rows,
                 paths=self.paths,
                 holdings=self._held(small),
+                more=small.crowds(neighbours),
             )
         except BudgetError as refusal:
             return Finding(small, neighbours, None, None, str(refusal))

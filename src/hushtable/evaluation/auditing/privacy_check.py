@@ -8,7 +8,8 @@ a run returns must be a function of the noisy answers, so both runs must return 
     report.holds, report.tight, report.worst
 
 A check of small tables is no proof for large ones, but sensitivities do not know how many other
-rows there are: a wrong scale, split, relation or bound on rows shows on tables of two people.
+rows there are: a wrong scale, split, relation or bound on rows shows on tables of two people. The
+scores of a choice do know; for them, tables of many people on which they change can be added.
 """
 
 from __future__ import annotations
@@ -138,11 +139,13 @@ def check_mechanism(
     people: int = 2,
     paths: int = 2,
     holdings: Holdings | None = None,
+    more: Sequence[tuple[Table, Table]] = (),
 ) -> PrivacyReport:
     """Check a mechanism over all neighbours of all small tables.
 
     `rows` are the rows that people may have, by default every one the schema tells apart and the
     odd ones: keep the schema tiny, or list a few. `paths` transcripts are tried for each pair.
+    `more` are neighbouring tables of any size, to be tried as well.
     """
     recipe, needs = recipe_of(mechanism, schema, parse_epsilon(epsilon), settings or {})
     return check_recipe(
@@ -154,6 +157,7 @@ def check_mechanism(
         people=people,
         paths=paths,
         holdings=holdings,
+        more=more,
     )
 
 
@@ -167,11 +171,12 @@ def check_recipe(
     people: int = 2,
     paths: int = 2,
     holdings: Holdings | None = None,
+    more: Sequence[tuple[Table, Table]] = (),
 ) -> PrivacyReport:
     """Check a function that asks a curator, over all neighbours of all small tables."""
     holdings = Holdings(schema) if holdings is None else holdings
     rows = possible_rows(schema) if rows is None else rows
-    pairs = list(neighbouring_pairs(rows, schema.neighbours, schema.unit, people))
+    pairs = [*neighbouring_pairs(rows, schema.neighbours, schema.unit, people), *more]
     worst = _Worst(parse_epsilon(epsilon))
     for table, neighbour in pairs:
         for noise in _noises(paths):
