@@ -169,8 +169,10 @@ def test_chances_of_remainders_are_those_of_the_law(scale: Fraction) -> None:
     noisy = np.arange(-reach, reach + 1)
     likely, _ = place_law(noisy, 0, float(scale), (0, 0.0, True))
     assert likely.sum() == pytest.approx(1)
-    summed = np.bincount(noisy % 256, weights=likely, minlength=256)
-    assert noise_law._remainder_chances(scale) == pytest.approx(summed, rel=1e-9, abs=1e-15)
+    for side, first in ((noisy >= 0, 0), (noisy < 0, 1)):
+        summed = np.bincount(np.abs(noisy[side]) % 256, weights=likely[side], minlength=256)
+        chances = noise_law._remainder_chances(scale, first)
+        assert chances == pytest.approx(summed, rel=1e-9, abs=1e-15)
 
 
 @given(st.integers(1, 400), st.floats(0.001, 0.999), st.data())

@@ -133,7 +133,7 @@ def range_errors(
     epsilon: EpsilonLike,
     settings: Mapping[str, str],
     entropy: Entropy,
-    more_groups: Mapping[str, NDArray[np.float64]] | None = None,
+    subsets: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> list[Row]:
     """Publish once, ask all ranges, compare; the release is gone afterwards."""
     with spill_folder() as folder:
@@ -147,24 +147,23 @@ def range_errors(
             entropy=entropy,
         )
         values, errors = release.count_ranges(known.ranges.starts, known.ranges.stops)
-    return list(error_rows(known, np.asarray(values, np.float64), errors**2, more_groups))
+    return list(error_rows(known, np.asarray(values, np.float64), errors**2, subsets))
 
 
 def error_rows(
     known: Known,
     values: NDArray[np.float64],
     variances: NDArray[np.float64],
-    more_groups: Mapping[str, NDArray[np.float64]] | None = None,
+    subsets: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The measures of answers, over all queries and by fifths of coverage and selectivity.
 
-    `more_groups` are further numbers, one for each query, by whose fifths to take the measures.
+    `subsets` say of each query whether it belongs to a further group of that name.
     """
     off = np.abs(values - known.answers)
     groups = {
         "coverage": known.ranges.coverage(known.schema.shape),
         "selectivity": known.answers / max(known.rows, 1),
-        **(more_groups or {}),
     }
     columns = {
         **groups,
@@ -179,6 +178,9 @@ def error_rows(
         for fifth in range(1, 6):
             if (inside := fifths == fifth).any():
                 yield {"group": group, "fifth": fifth, **_means(columns, inside)}
+    for group, inside in (subsets or {}).items():
+        if inside.any():
+            yield {"group": group, "fifth": 0, **_means(columns, inside)}
 
 
 def _means(columns: dict[str, NDArray[np.float64]], inside: NDArray[np.bool_]) -> dict[str, Any]:

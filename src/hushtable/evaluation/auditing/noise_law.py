@@ -6,7 +6,7 @@ compared with closed forms:
 
 | draw                          | events of known chance                                           |
 |-------------------------------|------------------------------------------------------------------|
-| discrete Laplace              | zero, beyond a bound, each remainder by 256, a block seen before |
+| discrete Laplace              | zero, beyond a bound, each remainder by 256, a block seen twice  |
 | exponential mechanism         | each candidate                                                   |
 | summary, filter and threshold | each noisy value of each place, and that it is not there         |
 | summary, priority             | the same, beside noise on every place and the rule written out   |
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -41,8 +41,10 @@ SLOW_DRAWS = 5_000
 SUMMARY_DRAWS, SUMMARY_PLACES = 20, 4096
 REFERENCE_DRAWS = 50_000
 
-_LARGER = 1000
+_LARGER = (10**3, 10**4, 10**6)
 """Noise of an ε so many times smaller is drawn in more steps; it is looked at as well."""
+_HIGH = 50
+"""A priority from which on a small table has too few candidates, so that others are added."""
 _MOST_SCALES, _MOST_CHOICES = 12, 3
 _PARTS = (0.05, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8)
 _REMAINDERS = 256
@@ -116,8 +118,8 @@ def check_noise(draws: Iterable[Draw], noise: Callable[[], Noise]) -> list[LawCh
 
 def _all_events(draws: Sequence[Draw], noise: Callable[[], Noise]) -> Iterator[_Events]:
     scales = sorted({draw.scale for draw in draws if isinstance(draw, LaplaceDraw)})
-    larger = [scale for scale in (_LARGER * scale for scale in scales[-1:]) if in_range(scale)]
-    for scale in (*_evenly(scales, _MOST_SCALES), *larger):
+    larger = [times * scale for scale in scales[-1:] for times in _LARGER]
+    for scale in (*_evenly(scales, _MOST_SCALES), *filter(in_range, larger)):
         yield _laplace(scale, noise)
     choices = {draw.exponents: None for draw in draws if isinstance(draw, ChoiceDraw)}
     if choices:
@@ -150,9 +152,10 @@ def _laplace(scale: Fraction, noise: Callable[[], Noise]) -> _Events:
         names += [f"at least {bound}", f"at most -{bound}"]
         hits += [int((values >= bound).sum()), int((values <= -bound).sum())]
         chances += [math.exp(-bound / scale) / (1 + decay)] * 2
-    names += [f"remainder {i} of {_REMAINDERS}" for i in range(_REMAINDERS)]
-    hits += np.bincount(values % _REMAINDERS, minlength=_REMAINDERS).tolist()
-    chances += _remainder_chances(scale).tolist()
+    for side, first in ((values[values >= 0], 0), (-values[values < 0], 1)):
+        names += [f"{'below zero, ' * first}remainder {i}" for i in range(_REMAINDERS)]
+        hits += np.bincount(side % _REMAINDERS, minlength=_REMAINDERS).tolist()
+        chances += _remainder_chances(scale, first).tolist()
     if draws // _BLOCK and _seldom_the_same(scale, draws // _BLOCK):
         names.append(f"{_BLOCK} draws that were seen before")
         hits.append(_repeated(values))
@@ -161,12 +164,12 @@ def _laplace(scale: Fraction, noise: Callable[[], Noise]) -> _Events:
     return _Events(what, draws, names.__getitem__, np.array(hits), draws, np.array(chances))
 
 
-def _remainder_chances(scale: Fraction) -> Floats:
-    """The chances of the remainders of a draw by 256; 0 is left by 0, ±256, ±512, …"""
+def _remainder_chances(scale: Fraction, first: int) -> Floats:
+    """The chances of the remainders by 256 of a size that is `first` at least, of one sign."""
     decay, lost = math.exp(-1 / scale), -math.expm1(-1 / scale)
-    left = np.arange(_REMAINDERS)
-    sums = np.exp(-left / float(scale)) + np.exp(-(_REMAINDERS - left) / float(scale))
-    return np.asarray(lost / (1 + decay) * sums / -math.expm1(-_REMAINDERS / scale))
+    sizes = np.arange(first, first + _REMAINDERS)
+    likely = lost / (1 + decay) * np.exp(-sizes / float(scale))
+    return np.asarray(np.roll(likely, first) / -math.expm1(-_REMAINDERS / scale))
 
 
 def _seldom_the_same(scale: Fraction, blocks: int) -> bool:
@@ -238,8 +241,9 @@ def _priority(rule: Priority, scale: Fraction, exact: Integers, noise: Noise) ->
     held = Held(places, exact[places], len(exact))
     reach = _reach(exact, scale)
     seen = np.zeros((len(exact), 2 * reach + 1), np.int64)
-    for _ in range(SLOW_DRAWS):
-        kept, _ = noise.summarise(held, rule, scale)
+    high = replace(rule, first=max(rule.first or 1, _HIGH))  # a matter of speed, not of the law
+    for i in range(SLOW_DRAWS):
+        kept, _ = noise.summarise(held, high if i % 2 else rule, scale)
         _note(seen, kept.places, kept.values)
     plainly = np.zeros_like(seen)
     _note(plainly, *_plain_priority(rule, scale, exact))

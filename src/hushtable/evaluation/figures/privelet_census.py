@@ -1,12 +1,14 @@
 """Figures 9–12 of the Privelet paper: errors of range counts over a census, as tasks and plots.
 
-Both figures of a census come from the same releases: one for each mechanism and ε, asked the same
-ranges. Privelet+ and Privelet* count ages and genders one by one, as the paper has it.
+Both figures of a census come from the same releases, asked the same ranges: three for each
+mechanism and ε, for a release of Basic has but one noisy total. Privelet+ and Privelet* count ages
+and genders one by one, as the paper has it.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.figures.coarser import coarser_counts, coarser_schema
 from hushtable.evaluation.figures.figure import Setting
+from hushtable.evaluation.figures.privelet_claims import BASIC_FAILS, LARGE_ERROR
 from hushtable.evaluation.generators import MadeUpTable, brazil, us
 from hushtable.evaluation.plots import draw_lines
 from hushtable.evaluation.range_errors import Known, range_errors
@@ -45,19 +48,28 @@ def tasks(name: str, setting: Setting) -> list[Task]:
         step=setting.size(10, 1),
         asked=setting.size(2_000, 40_000),
         epsilons=EPSILONS[::3] if setting.quick else EPSILONS,
+        repetitions=setting.size(1, 3),
     )
 
 
 def census_tasks(
-    name: str, *, rows: int, step: int, asked: int, epsilons: Sequence[str] = EPSILONS
+    name: str,
+    *,
+    rows: int,
+    step: int,
+    asked: int,
+    epsilons: Sequence[str] = EPSILONS,
+    repetitions: int = 1,
 ) -> list[Task]:
-    """A release for each mechanism and ε; people are made up when the first one needs them."""
+    """Releases for each mechanism and ε; people are made up when the first one needs them."""
     made = CENSUSES[name][0](rows, seed=SEED)
     schema = replace(coarser_schema(made.schema, step), neighbours="replace-one")
     known = cache(lambda: _known(made, schema, step, asked))
     return [
-        _task(known, _key(name, schema, rows, asked, mechanism, epsilon))
-        for epsilon, mechanism in itertools.product(epsilons, MECHANISMS)
+        _task(known, _key(name, schema, rows, asked, mechanism, epsilon, repetition))
+        for epsilon, mechanism, repetition in itertools.product(
+            epsilons, MECHANISMS, range(repetitions)
+        )
     ]
 
 
@@ -67,7 +79,13 @@ def _known(made: MadeUpTable, schema: Schema, step: int, asked: int) -> Known:
 
 
 def _key(
-    name: str, schema: Schema, rows: int, asked: int, mechanism: str, epsilon: str
+    name: str,
+    schema: Schema,
+    rows: int,
+    asked: int,
+    mechanism: str,
+    epsilon: str,
+    repetition: int,
 ) -> dict[str, str | int | float]:
     return {
         "experiment": name,
@@ -79,7 +97,7 @@ def _key(
         "mechanism": mechanism,
         "identity": "" if mechanism == "basic" else IDENTITY,
         "epsilon": float(epsilon),
-        "by": "coverage, selectivity, cell noise",
+        "repetition": repetition,
         "seed": SEED,
     }
 
@@ -90,16 +108,21 @@ def _task(known: Callable[[], Known], key: dict[str, str | int | float]) -> Task
         settings = {"identity": IDENTITY} if key["identity"] else {}
         mechanism, epsilon = str(key["mechanism"]), key["epsilon"]
         entropy = task_entropy(noise, seed=SEED)
-        groups = {"cell_noise": cell_noise(known())}
-        return range_errors(known(), mechanism, epsilon, settings, entropy, groups)
+        failing = {BASIC_FAILS: basic_fails(known(), float(epsilon))}
+        return range_errors(known(), mechanism, epsilon, settings, entropy, failing)
 
     return Task(key, run)
 
 
-def cell_noise(known: Known) -> NDArray[np.float64]:
-    """How large noise of deviation 1 on every cell is, relative to a true answer."""
+def basic_fails(known: Known, epsilon: float) -> NDArray[np.bool_]:
+    """Of which questions Basic is to be expected to err by more than 70 %, whatever it drew.
+
+    The mean size of normal noise is √(2/π) of its deviation.
+    """
+    decay = math.exp(-epsilon / 2)  # two cells change, so λ = 2/ε
     cells = known.ranges.coverage(known.schema.shape) * known.schema.cells
-    return np.asarray(np.sqrt(cells) / known.at_least_sane)
+    deviations = np.sqrt(cells * 2 * decay) / (1 - decay)
+    return np.asarray(math.sqrt(2 / math.pi) * deviations > LARGE_ERROR * known.at_least_sane)
 
 
 def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
