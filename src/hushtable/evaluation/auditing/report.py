@@ -30,7 +30,8 @@ _METHOD = """\
 every neighbour of it. A run is recorded on one table and replayed, with the same noisy answers, on
 its neighbour; the loss is Σ abs(v − v′)/scale over all noisy values (and the largest log-ratio of
 the probabilities of each choice), an exact number. It must be at most what was charged, and what is
-published must be a function of the noisy answers alone.
+published must be a function of the noisy answers alone. Scores of choices change by nearly their
+bounds only in larger tables: where a schema has such pairs of them, they are tried too.
 
 **Lower bound**: real noise, as publishing draws it, on the two neighbouring tables of the largest
 exact loss. An event that has probability p on one and p′ on the other shows a loss of ln(p/p′).
@@ -110,11 +111,22 @@ def summary_row(audit: Audit) -> list[str]:
 
 
 def summary(audits: Sequence[Audit]) -> str:
-    """A page of several audits: one table, then each of them."""
-    title = f"# Privacy audits at ε = {format_epsilon(audits[0].epsilon)}"
-    table = [_line(SUMMARY), _line(["---"] * len(SUMMARY)), *map(_line, map(summary_row, audits))]
-    lower = [as_markdown(audit).replace("\n## ", "\n### ") for audit in audits]
-    return "\n".join([title, "", *table, "", *(f"#{page}" for page in lower)])
+    """A page of several audits: one table, then each of them, and once what was tried."""
+    lines = [
+        f"# Privacy audits at ε = {format_epsilon(audits[0].epsilon)}",
+        "",
+        f"hushtable {__version__}",
+        "",
+        *_table(SUMMARY, [summary_row(audit) for audit in audits]),
+        "",
+    ]
+    for audit in audits:
+        lines += [f"## `{audit.mechanism}`", "", *_found(audit)]
+    return "\n".join([*lines, *_tried(audits)])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_line(columns), _line(["---"] * len(columns)), *map(_line, rows)]
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -147,31 +159,37 @@ def as_markdown(audit: Audit) -> str:
     lines = [
         f"# Privacy audit of `{audit.mechanism}` at ε = {format_epsilon(audit.epsilon)}",
         "",
-        f"**{verdict(audit)}.**",
-        "",
         f"hushtable {__version__}" + (f", settings {asked}" if asked else ""),
         "",
-        _line(COLUMNS),
-        _line(["---"] * len(COLUMNS)),
-        *map(_line, rows(audit)),
-        "",
-        f"Noise: {noise_words(audit)}.",
-        "",
-        *(f"* {problem}" for problem in problems(audit)),
-        *([""] if problems(audit) else []),
-        "## What was tried",
-        "",
-        *_schemas(audit),
-        "",
-        _METHOD.format(
-            confidence=show_percent(audit.confidence), one_in=1 / (1 - audit.confidence)
-        ),
-        "",
+        *_found(audit),
+        *_tried([audit]),
     ]
     return "\n".join(lines)
 
 
-def _schemas(audit: Audit) -> list[str]:
-    tried = {finding.schema.name: finding.schema.words for finding in audit.findings}
-    lines = [f"* `{name}`: {words}" for name, words in tried.items()]
-    return lines + [f"* `{name}` left out: {reason}" for name, reason in audit.left_out.items()]
+def _found(audit: Audit) -> list[str]:
+    told = [f"* {problem}" for problem in problems(audit)]
+    told += [f"* `{name}` left out: {reason}" for name, reason in audit.left_out.items()]
+    return [
+        f"**{verdict(audit)}.**",
+        "",
+        *_table(COLUMNS, rows(audit)),
+        "",
+        f"Noise: {noise_words(audit)}.",
+        "",
+        *told,
+        *([""] if told else []),
+    ]
+
+
+def _tried(audits: Sequence[Audit]) -> list[str]:
+    schemas = {f.schema.name: f.schema.words for audit in audits for f in audit.findings}
+    confidence = audits[0].confidence
+    return [
+        "## What was tried",
+        "",
+        *(f"* `{name}`: {words}" for name, words in schemas.items()),
+        "",
+        _METHOD.format(confidence=show_percent(confidence), one_in=1 / (1 - confidence)),
+        "",
+    ]

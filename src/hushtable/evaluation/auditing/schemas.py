@@ -60,8 +60,14 @@ class AuditSchema:
     def words(self) -> str:
         """Which tables the exact check goes through."""
         unit = self.schema.unit
-        people = "" if unit is None else f", at most {unit.max_rows} rows of a person"
-        return f"{self.schema.cells:,} cells, {self.tried} kinds of rows{people}"
+        people = "" if unit is None else f", at most {_rows(unit.max_rows)} of a person"
+        crowds = len(self.crowds("add-remove"))
+        larger = f", and {crowds} pairs of tables of many people" if crowds else ""
+        return f"{self.schema.cells:,} cells, {self.tried} kinds of rows{people}{larger}"
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
 
 
 def small_enough(schema: Schema, *, most_rows: int = MOST_ROWS) -> AuditSchema:
