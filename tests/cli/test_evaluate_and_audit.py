@@ -131,6 +131,18 @@ def test_every_mechanism_in_one_table(
     assert refused.code == 2 and "not for me" in refused.err
 
 
+def test_what_was_found_is_told_though_it_cannot_be_written(
+    hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    done = hush("audit", "basic", "-s", "other", "--runs", "100", "-o", tmp_path / "a.md")
+    assert done.code == 2 and "No loss above ε = 1 found" in done.out
+    assert done.err.endswith("cannot be written: No space left on device\n")
+
+
 def test_a_violation_is_told_and_ends_with_code_1(
     hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +157,7 @@ def test_a_violation_is_told_and_ends_with_code_1(
     options = ["--schema", tmp_path / "tiny.toml", "--runs", "100", "--seed", "1"]
     found = hush("audit", "basic", *options)
     assert found.code == 1 and "VIOLATION: more than ε = 1 is lost" in found.out
-    assert "a loss of 2 for the 1 charged" in found.out
+    assert "a loss of 2 for the 1 charged, on {} and {(F)}" in found.out
 
 
 @pytest.mark.parametrize(
@@ -153,13 +165,15 @@ def test_a_violation_is_told_and_ends_with_code_1(
     [
         (["magic"], "no mechanism 'magic'"),
         (["auto"], "auto is no mechanism"),
-        (["basic", "--schema", "nowhere.toml"], "there is no file"),
+        (["basic", "--schema", "nowhere.toml"], "nor one of the built-in schemas range, other"),
         (["basic", "--set", "x"], "key=value"),
         (["basic", "--runs", "3"], "runs must be"),
         (["basic", "privelet", "--set", "a=b"], "--set is for one mechanism"),
         (["--set", "a=b"], "--set is for one mechanism"),
         (["basic", "--epsilon", "-1"], "above zero"),
         (["basic", "-o", "audit.txt"], "must end in .md"),
+        (["basic", "-o", "nowhere/audit.md"], "is in a folder that is not there"),
+        (["basic", "-o", f"{'a' * 300}.md"], "cannot be written"),
     ],
 )
 def test_a_refused_audit_is_one_line(hush: Hush, options: list[str], says: str) -> None:

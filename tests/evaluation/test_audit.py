@@ -146,8 +146,39 @@ def test_half_of_what_a_score_may_change_would_show_in_a_crowd(
     assert not wrong.holds and wrong.worst > 1
 
 
+def one_range(name: str, most: int, rows: int = 0) -> Schema:
+    unit = Unit("who", rows) if rows else None
+    return Schema(name, Fraction(1), (ordinal("a", IntegerRange(0, most)),), unit=unit)
+
+
+def test_two_schemas_of_one_name_are_told_apart_or_refused() -> None:
+    """Tables are counted once for each schema, which is known by its name."""
+    for other in (one_range("p", 3), one_range("p", 1, rows=2)):
+        with pytest.raises(OptionError, match="two schemas are named 'p'"):
+            audit("basic", [one_range("p", 1, rows=1), other], runs=100)
+    twice = audit("basic", [one_range("p", 1), one_range("p", 1)], runs=100)
+    assert twice.holds and len(twice.findings) == 2
+    own = audit("basic", one_range("range", 3), runs=100)
+    assert own.holds and own.findings[0].schema.schema.cells == 4
+
+
+def test_schemas_must_be_schemas() -> None:
+    assert len(audit("basic", "other", runs=100).findings) == 2
+    bad: Any
+    for bad in ([None], [1], []):
+        with pytest.raises(OptionError, match="schema"):
+            audit("basic", bad, runs=100)
+
+
+def test_many_attributes_have_too_many_kinds_of_rows_to_list() -> None:
+    bits = tuple(ordinal(f"a{i}", IntegerRange(0, 1)) for i in range(10))
+    small = small_enough(Schema("wide", Fraction(1), bits))
+    assert small.kinds == 6**10 and len(set(small.rows)) == 8
+    assert small == small_enough(Schema("wide", Fraction(1), bits))
+
+
 def test_one_lower_bound_for_each_relation_or_for_every_schema() -> None:
-    schemas = ["other", "other"]
+    schemas = ["other", "range"]
     few = audit("basic", schemas, runs=100, entropy=SeededEntropy(1))
     assert len(few.findings) == 4 and sum(f.bound is not None for f in few.findings) == 2
     all_of_them = audit("basic", schemas, runs=100, nightly=True, entropy=SeededEntropy(1))
@@ -257,7 +288,7 @@ def test_a_report_says_what_was_tried_and_what_that_means() -> None:
     assert "# Privacy audit of `basic` at ε = 0.5" in text
     assert "| other | add-remove | 3 | 4 of 4 | 20 | 0.5 | 2 × 100 |" in text
     assert "`other`: 3 cells, 4 of 4 kinds of rows" in text
-    assert "99.9 % confidence" in text and "one audit of 1,000" in text
+    assert "together at 99.9 %" in text and "one audit of 1,000" in text
     told = json.loads(json.dumps(found.to_dict()))
     assert told["epsilon"] == "0.5" and told["holds"] is True
     assert told["findings"][0]["exact"]["tight"] is True

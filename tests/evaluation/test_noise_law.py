@@ -160,6 +160,20 @@ def test_a_summary_that_strays_is_seen(kind: type[EntropyNoise], rule: Rule) -> 
     assert found and found[0].startswith("place")
 
 
+def test_what_would_take_too_much_memory_is_not_looked_at() -> None:
+    """Noise of millions on a summary; and no more than some of many places."""
+    wide = SummaryDraw(TABLE, Filter(1), Fraction(10**6), Kept(NONE, NONE, 0.0))
+    laws = check_noise([wide, LAPLACE], seeded())
+    assert [law.draws for law in laws][-1] == 0 and laws[-1].problem is None
+    assert "scale 1e+06" in laws[-1].what and all(law.draws for law in laws[:-1])
+    many = np.zeros(4096, np.int64)
+    many[4000] = 2
+    for rule in (Priority(3), Filter(2)):
+        draw = SummaryDraw(many, rule, Fraction(2), Kept(NONE, NONE, 0.0))
+        (law,) = check_noise([draw], seeded())
+        assert law.problem is None and law.draws <= 1500 * 64 + 20 * 4096
+
+
 # ── the laws ─────────────────────────────────────────────────────────────────────────────────────
 
 

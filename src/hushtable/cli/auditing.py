@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from hushtable.schema import Schema
 
 
+# What fits a narrow terminal; the report has all of it.
+SHOWN = ("schema", "neighbours", "pairs", "exact loss", "lower bound", "verdict")
+
+
 @click.command()
 @click.argument("mechanisms", metavar="[MECHANISM]...", nargs=-1)
 @click.option(
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--epsilon", "-e", default="1", show_default=True, help="The ε that is claimed.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of one mechanism.")
-@click.option("--runs", type=int, help="Runs on each of two tables.  [default: 2000]")
+@click.option("--runs", type=int, help="Runs on each of two tables, 100 at least.  [default: 2000]")
 @click.option("--nightly", is_flag=True, help="Minutes, not seconds: more runs, on every schema.")
 @click.option("--seed", type=int, help="Noise that can be repeated.  [default: the system's]")
 @click.option("--out", "-o", type=FilePath, help="Also write a report: a new .md file.")
@@ -72,15 +76,18 @@ def audit(
     left_out: dict[str, str] = {}
     with _bar(quiet=as_json) as progress:
         if mechanisms:
-            found = [attack(name, **options, progress=progress) for name in mechanisms]
+            chosen = dict.fromkeys(mechanisms)
+            found = [attack(name, **options, progress=progress) for name in chosen]
         else:
             found, left_out = _all_audits(progress, options)
-    if out is not None:
-        out.write_text(_report(found), encoding="utf-8")
     if as_json:
         print_json(_plain(found, left_out) | ({} if out is None else {"report": str(out)}))
     else:
-        _print(found, left_out, out)
+        _print(found, left_out)
+    if out is not None:
+        _write(out, _report(found))
+        if not as_json:
+            print(f"wrote {out}")
     return 0 if all(audit.holds for audit in found) else 1
 
 
@@ -119,8 +126,20 @@ def _check_report(out: Path | None) -> None:
         return
     if out.suffix.lower() != ".md":
         raise OptionError(f"{out.name} must end in .md")
-    if out.exists() or not out.parent.is_dir():
-        raise OptionError(f"{out} is there already, or its folder is not")
+    try:
+        free = out.parent.is_dir() and not out.exists()
+    except OSError as problem:
+        raise OptionError(f"{out.name} cannot be written: {problem.strerror}") from None
+    if not free:
+        why = "is there already" if out.exists() else "is in a folder that is not there"
+        raise OptionError(f"{out} {why}")
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise OptionError(f"{out} cannot be written: {problem.strerror}") from None
 
 
 def _schema(name: str) -> str | Schema:
@@ -128,7 +147,13 @@ def _schema(name: str) -> str | Schema:
     from hushtable.evaluation.auditing.schemas import BUILT_IN
     from hushtable.schema import Schema
 
-    return name if name in BUILT_IN else Schema.load(Path(name))
+    if name in BUILT_IN:
+        return name
+    if not Path(name).exists():
+        raise OptionError(
+            f"{name!r} is no schema file, nor one of the built-in schemas {', '.join(BUILT_IN)}"
+        )
+    return Schema.load(Path(name))
 
 
 @contextmanager
@@ -138,7 +163,7 @@ def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda what, done, total: tell(done, total)
 
 
-def _print(found: list[Audit], left_out: dict[str, str], out: Path | None) -> None:
+def _print(found: list[Audit], left_out: dict[str, str]) -> None:
     from hushtable.evaluation.auditing.report import SUMMARY, problems, summary_row
     from hushtable.privacy.loss import format_epsilon
 
@@ -152,21 +177,18 @@ def _print(found: list[Audit], left_out: dict[str, str], out: Path | None) -> No
                 print(f"{audit.mechanism}: {problem}")
     for name, reason in left_out.items():
         print(f"{name} left out: {reason}")
-    if out is not None:
-        print(f"wrote {out}")
 
 
 def _print_one(found: Audit) -> None:
-    from hushtable.evaluation.auditing.report import COLUMNS, noise_words, problems, rows, verdict
+    from hushtable.evaluation.auditing.report import COLUMNS, noise_words, problems, rows, sentence
     from hushtable.privacy.loss import format_epsilon
 
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"
-    print_table(title, COLUMNS, rows(found), left=2)
-    print("Exactly: all tables of fewer than three people with so many of its kinds of rows.")
+    shown = [COLUMNS.index(name) for name in SHOWN]
+    print_table(title, list(SHOWN), [[row[i] for i in shown] for row in rows(found)], left=2)
     print(f"Noise: {noise_words(found)}.")
     for problem in problems(found):
         print(problem)
     for name, reason in found.left_out.items():
         print(f"{name} left out: {reason}")
-    text = verdict(found)
-    print(text[0].upper() + text[1:] + ".")
+    print(sentence(found))

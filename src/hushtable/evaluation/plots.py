@@ -61,7 +61,9 @@ def draw_lines(
         _draw_panel(axes, rows, x, y, by, styles, log)
         axes.set_xlabel(called.get(x, x.replace("_", " ")))
         if panels:
-            axes.set_title(f"{called.get(panels, panels)} = {part}", loc="left", fontsize=10)
+            # A panel's text speaks for itself, a number does not.
+            text = part if isinstance(part, str) else f"{called.get(panels, panels)} = {part}"
+            axes.set_title(text, loc="left", fontsize=10)
     all_axes[0].set_ylabel(called.get(y, y.replace("_", " ")))
     all_axes[-1].legend(frameon=False, fontsize=9)
     if title:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from hushtable.errors import BudgetError, OptionError
 from hushtable.evaluation.auditing.likelihood import Contest
 from hushtable.evaluation.auditing.lower_bound import LowerBound, lower_bound
-from hushtable.evaluation.auditing.noise_law import LawCheck, check_noise
+from hushtable.evaluation.auditing.noise_law import LAW, LawCheck, check_noise
 from hushtable.evaluation.auditing.privacy_check import PrivacyReport, check_mechanism, recipe_of
 from hushtable.evaluation.auditing.schemas import BUILT_IN, AuditSchema, built_in, small_enough
 from hushtable.evaluation.auditing.small_tables import Holdings
@@ -80,6 +80,7 @@ class Finding:
     def to_dict(self, epsilon: Fraction) -> dict[str, Any]:
         """The finding as plain values, for JSON."""
         exact, bound = self.exact, self.bound
+        example = None if exact is None else exact.example
         return {
             "schema": self.schema.name,
             "cells": self.schema.schema.cells,
@@ -95,6 +96,7 @@ class Finding:
                 "tables": exact.tables,
                 "pairs": exact.pairs,
                 "problem": exact.problem,
+                "example": None if example is None else [list(map(list, t)) for t in example],
             },
             "lower_bound": None
             if bound is None
@@ -131,7 +133,7 @@ class Audit:
         """The attacks that showed one."""
         found = {by for finding in self.findings for by in finding.caught_by(self.epsilon)}
         if any(law.problem for law in self.noise):
-            found.add("law of the noise")
+            found.add(LAW)
         return tuple(sorted(found))
 
     @property
@@ -176,7 +178,7 @@ class Audit:
 
 def audit(
     mechanism: str | Mechanism,
-    schemas: Sequence[str | Schema] | None = None,
+    schemas: str | Schema | Sequence[str | Schema] | None = None,
     *,
     epsilon: EpsilonLike = "1",
     settings: Mapping[str, Any] | None = None,
@@ -202,8 +204,8 @@ def audit(
         entropy,
         progress or (lambda what, done, total: None),
     )
-    asked = [built_in(s) if isinstance(s, str) else small_enough(s) for s in schemas or BUILT_IN]
-    taken, left_out = job.accepted(asked, every=bool(schemas))
+    asked = _asked_schemas(BUILT_IN if schemas is None else schemas)
+    taken, left_out = job.accepted(asked, every=schemas is not None)
     checked = [job.checked(one, neighbours) for one in taken for neighbours in NEIGHBOURS]
     tried = _to_try(checked, every=nightly)
     share = (1 - CONFIDENCE) / max(len(tried), 1)
@@ -213,6 +215,21 @@ def audit(
     ]
     noise = tuple(job.noise_checked(findings))
     return Audit(recipe.name, job.settings, job.epsilon, tuple(findings), left_out, noise)
+
+
+def _asked_schemas(schemas: str | Schema | Sequence[str | Schema]) -> list[AuditSchema]:
+    """Each schema once; findings go by their names, so two that differ may not share one."""
+    given = [schemas] if isinstance(schemas, str | Schema) else schemas
+    found: dict[str, AuditSchema] = {}
+    for one in given:
+        if not isinstance(one, str | Schema):
+            raise OptionError("schemas must be schemas, or names of built-in ones")
+        small = built_in(one) if isinstance(one, str) else small_enough(one)
+        if found.setdefault(small.name, small) != small:
+            raise OptionError(f"two schemas are named {small.name!r}: rename one of them")
+    if not found:
+        raise OptionError("name a schema, or leave schemas out for all built-in ones")
+    return list(found.values())
 
 
 def _to_try(findings: Sequence[Finding], *, every: bool) -> set[int]:

@@ -32,6 +32,7 @@ from hushtable.noise.bulk import Noise
 from hushtable.noise.tables import in_range
 from hushtable.summaries import Filter, Held, Priority, Rule, Threshold
 
+LAW = "law of the noise"
 FALSE_ALARM = 1e-9
 """The chance that sound noise is blamed, over a whole audit."""
 
@@ -46,6 +47,7 @@ _LARGER = (10**3, 10**4, 10**6)
 _HIGH = 50
 """A priority from which on a small table has too few candidates, so that others are added."""
 _MOST_SCALES, _MOST_CHOICES = 12, 3
+_MOST_PLACES, _LARGEST_REACH = 64, 4000
 _PARTS = (0.05, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8)
 _REMAINDERS = 256
 _BLOCK = 64
@@ -62,6 +64,7 @@ class LawCheck:
 
     what: str
     draws: int
+    """None where looking would take too much memory."""
     problem: str | None
     """The event that came much too often or too seldom."""
 
@@ -111,9 +114,12 @@ def divergence(shares: Floats, chances: Floats) -> Floats:
 
 def check_noise(draws: Iterable[Draw], noise: Callable[[], Noise]) -> list[LawCheck]:
     """Make the kinds of these draws again, often, and compare them with their laws."""
-    found = list(_all_events(list(draws), noise))
+    asked = list(draws)
+    found = list(_all_events(asked, noise))
     alarm = FALSE_ALARM / max(len(found), 1)
-    return [LawCheck(events.what, events.draws, events.problem(alarm)) for events in found]
+    checks = [LawCheck(events.what, events.draws, events.problem(alarm)) for events in found]
+    wide = {_summary_words(rule, scale): None for rule, scale, _ in _summaries(asked, wide=True)}
+    return checks + [LawCheck(what, 0, None) for what in wide]
 
 
 def _all_events(draws: Sequence[Draw], noise: Callable[[], Noise]) -> Iterator[_Events]:
@@ -125,12 +131,20 @@ def _all_events(draws: Sequence[Draw], noise: Callable[[], Noise]) -> Iterator[_
     if choices:
         for exponents in (*_evenly(list(choices), _MOST_CHOICES), _PLAIN_CHOICE):
             yield _choice(exponents, noise())
-    summaries = {(d.rule, d.scale): d.exact for d in draws if isinstance(d, SummaryDraw)}
-    for (rule, scale), exact in summaries.items():
+    for rule, scale, exact in _summaries(draws, wide=False):
         if isinstance(rule, Priority):
             yield _priority(rule, scale, exact, noise())
         else:
             yield _independent(rule, scale, exact, noise())
+
+
+def _summaries(draws: Sequence[Draw], *, wide: bool) -> Iterator[tuple[Rule, Fraction, Integers]]:
+    """Each rule and scale once, with a few of the places; or those whose noise is too wide."""
+    found = {(d.rule, d.scale): d.exact for d in draws if isinstance(d, SummaryDraw)}
+    for (rule, scale), exact in found.items():
+        few = exact[np.argsort(exact == 0, kind="stable")[:_MOST_PLACES]]
+        if (_reach(few, scale) > _LARGEST_REACH) == wide:
+            yield rule, scale, few
 
 
 def _evenly(items: Sequence[_Item], most: int) -> list[_Item]:
@@ -241,7 +255,9 @@ def _priority(rule: Priority, scale: Fraction, exact: Integers, noise: Noise) ->
     held = Held(places, exact[places], len(exact))
     reach = _reach(exact, scale)
     seen = np.zeros((len(exact), 2 * reach + 1), np.int64)
-    high = replace(rule, first=max(rule.first or 1, _HIGH))  # a matter of speed, not of the law
+    high = rule
+    if 2 * scale >= 1:  # with less noise hardly anything is left to add, and that takes long
+        high = replace(rule, first=max(rule.first or 1, _HIGH))  # a matter of speed, not of the law
     for i in range(SLOW_DRAWS):
         kept, _ = noise.summarise(held, high if i % 2 else rule, scale)
         _note(seen, kept.places, kept.values)
@@ -284,8 +300,11 @@ def _of_places(
 
     hits = np.concatenate([seen.ravel(), seen.sum(axis=1)])
     laws = np.concatenate([chances.ravel(), np.minimum(chances.sum(axis=1), 1)])
-    what = f"{rule.to_dict()['rule']} of all places, scale {float(scale):.6g}"
-    return _Events(what, draws, name, hits, runs, laws, reference)
+    return _Events(_summary_words(rule, scale), draws, name, hits, runs, laws, reference)
+
+
+def _summary_words(rule: Rule, scale: Fraction) -> str:
+    return f"{rule.to_dict()['rule']} of all places, scale {float(scale):.6g}"
 
 
 def _reach(exact: Integers, scale: Fraction) -> int:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable import __version__
+from hushtable.evaluation.auditing.noise_law import LAW
 from hushtable.privacy.loss import format_epsilon
 from hushtable.query.answer import show_percent
 
 if TYPE_CHECKING:
     from hushtable.evaluation.auditing.audit import Audit, Finding
     from hushtable.evaluation.auditing.noise_law import LawCheck
+
+_MOST_SHOWN = 8
 
 COLUMNS = [
     "schema",
@@ -26,22 +29,25 @@ COLUMNS = [
 ]
 
 _METHOD = """\
-**Exact loss**: every table of fewer than three people whose rows are among the listed kinds, and
-every neighbour of it. A run is recorded on one table and replayed, with the same noisy answers, on
-its neighbour; the loss is Σ abs(v − v′)/scale over all noisy values (and the largest log-ratio of
-the probabilities of each choice), an exact number. It must be at most what was charged, and what is
-published must be a function of the noisy answers alone. Scores of choices change by nearly their
-bounds only in larger tables: where a schema has such pairs of them, they are tried too.
+**Exact loss**: all pairs of neighbours among tables of at most two people whose rows are among the
+listed kinds; with an id column, one person beside nobody or beside a fixed crowd. Two runs (three
+in a nightly audit), one of them without noise, are recorded on one table and replayed, with the
+same noisy answers, on its neighbour; the loss is Σ abs(v − v′)/scale over all noisy values, and the
+largest log-ratio of the probabilities of each choice: exact, or rounded up. It must be at most what
+was charged, and what is published must be a function of the noisy answers alone. Scores of choices
+change by nearly their bounds only in larger tables: where a schema has pairs of these, they are
+tried too.
 
 **Lower bound**: real noise, as publishing draws it, on the two neighbouring tables of the largest
-exact loss. An event that has probability p on one and p′ on the other shows a loss of ln(p/p′).
-Half of the runs choose the events, the other half bound p from below and p′ from above (Clopper
-and Pearson), all bounds of this audit together at {confidence} confidence: a sound mechanism
-shows a lower bound above its ε in less than one audit of {one_in:,.0f}.
+exact loss, or of the first mistake. An event that has probability p on one and p′ on the other
+shows a loss of ln(p/p′). Half of the runs choose the events, the other half bound p from below and
+p′ from above (Clopper and Pearson), all bounds of one mechanism together at {confidence}
+confidence: a sound one shows a lower bound above its ε in less than one audit of {one_in:,.0f}.
 
-**Law of the noise**: every kind of draw that was asked for, made again up to millions of times by
-the sampler that publishing uses, against its closed form. Sound noise is blamed once in a billion
-audits.
+**Noise**: the kinds of draws that were asked for (at most twelve scales and three choices), made
+again up to millions of times by the sampler that publishing uses, against their closed forms; of
+priority samples, against the rule written out. Sound noise is blamed at most once in about a
+billion audits.
 
 An audit finds mistakes; that it finds none is no proof. It does not look at the ledger, at how
 files are read, at error bars or at answers."""
@@ -55,7 +61,20 @@ def verdict(audit: Audit) -> str:
             f"no loss above ε = {epsilon} found: at most {audit.largest_loss:.4g} exactly,"
             f" at least {audit.largest_bound:.3g} by experiment"
         )
-    return f"VIOLATION: more than ε = {epsilon} is lost, shown by the {_joined(audit.caught_by)}"
+    shown = [by for by in audit.caught_by if by != LAW]
+    refused = any(finding.refusal is not None for finding in audit.findings)
+    told = [f"more than ε = {epsilon} is lost, shown by the {_joined(shown)}"] if shown else []
+    if refused and shown == ["exact check"]:
+        told = [f"it asks for more than ε = {epsilon}, and the curator refuses"]
+    if LAW in audit.caught_by:
+        told.append("noise is not what it says")
+    return f"VIOLATION: {', and '.join(told)}"
+
+
+def sentence(audit: Audit) -> str:
+    """The verdict as a sentence."""
+    text = verdict(audit)
+    return text[0].upper() + text[1:] + "."
 
 
 def problems(audit: Audit) -> list[str]:
@@ -66,7 +85,7 @@ def problems(audit: Audit) -> list[str]:
         if finding.refusal is not None:
             found.append(f"{where}: the curator refused it ({finding.refusal})")
         elif finding.exact is not None and finding.exact.problem is not None:
-            found.append(f"{where}: {finding.exact.problem}")
+            found.append(f"{where}: {finding.exact.problem}{_tables(finding)}")
         bound = finding.bound
         if bound is not None and "lower bound" in finding.caught_by(audit.epsilon):
             often, seldom = bound.hits
@@ -77,6 +96,18 @@ def problems(audit: Audit) -> list[str]:
     return found + [f"{law.what}: {law.problem}" for law in audit.noise if law.problem]
 
 
+def _tables(finding: Finding) -> str:
+    """The two tables of a mistake, made up as they are; or how many people they have."""
+    assert finding.exact is not None and finding.exact.example is not None
+    shown = [
+        f"{len(table):,} rows"
+        if len(table) > _MOST_SHOWN
+        else "{" + ", ".join("(" + ", ".join(map(str, row)) + ")" for row in table) + "}"
+        for table in finding.exact.example
+    ]
+    return f", on {shown[0]} and {shown[1]}"
+
+
 def rows(audit: Audit) -> list[list[str]]:
     """A row of the table for each finding."""
     return [_row(finding, audit) for finding in audit.findings]
@@ -85,8 +116,11 @@ def rows(audit: Audit) -> list[list[str]]:
 def noise_words(audit: Audit) -> str:
     """How the noise compares with its laws, in one line."""
     draws, strayed = sum(law.draws for law in audit.noise), sum(map(_strays, audit.noise))
-    kinds = f"{len(audit.noise)} kind{'s' * (len(audit.noise) != 1)} of draws, {draws:,} draws"
-    return f"{kinds}: " + (f"{strayed} do not follow their laws" if strayed else "as stated")
+    looked = sum(law.draws > 0 for law in audit.noise)
+    kinds = f"{looked} kind{'s' * (looked != 1)} of draws, {draws:,} draws"
+    left = len(audit.noise) - looked
+    unseen = f"; {left} not looked at, its noise is too wide" if left else ""
+    return f"{kinds}: " + (f"{strayed} off their laws" if strayed else "as stated") + unseen
 
 
 def _strays(law: LawCheck) -> bool:
@@ -149,7 +183,7 @@ def _row(finding: Finding, audit: Audit) -> list[str]:
     ]
 
 
-def _joined(names: tuple[str, ...]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return " and the ".join(names)
 
 
@@ -171,7 +205,7 @@ def _found(audit: Audit) -> list[str]:
     told = [f"* {problem}" for problem in problems(audit)]
     told += [f"* `{name}` left out: {reason}" for name, reason in audit.left_out.items()]
     return [
-        f"**{verdict(audit)}.**",
+        f"**{sentence(audit)}**",
         "",
         *_table(COLUMNS, rows(audit)),
         "",

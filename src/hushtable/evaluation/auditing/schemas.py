@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
-
-import numpy as np
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.auditing.small_tables import (
@@ -73,8 +72,8 @@ def _rows(number: int) -> str:
 def small_enough(schema: Schema, *, most_rows: int = MOST_ROWS) -> AuditSchema:
     """A schema of one's own for an audit: people may have a few of its kinds of rows.
 
-    Of the kinds of rows an even choice is taken where there are too many. At most two rows of a
-    person count: sensitivities are proportional to that number.
+    Of the kinds of rows a random choice is taken, always the same, where there are too many. At
+    most two rows of a person count: sensitivities are proportional to that number.
     """
     if schema.cells > MOST_CELLS:
         raise OptionError(
@@ -85,12 +84,14 @@ def small_enough(schema: Schema, *, most_rows: int = MOST_ROWS) -> AuditSchema:
         rows_of_one = min(schema.unit.max_rows, 2)
         schema = replace(schema, unit=Unit(schema.unit.column, rows_of_one))
         most_rows = min(most_rows, MOST_ROWS_OF_PEOPLE)
-    kinds = math.prod(len(possible_values(attribute)) for attribute in schema.attributes)
-    chosen = np.arange(kinds)
-    if kinds > most_rows:
-        chosen = np.sort(np.random.default_rng(1).choice(kinds, most_rows, replace=False))
-    rows = possible_rows(schema)
-    return AuditSchema(schema.name, schema, tuple(rows[i] for i in chosen.tolist()), kinds)
+    values = [possible_values(attribute) for attribute in schema.attributes]
+    kinds = math.prod(map(len, values))
+    if kinds <= most_rows:
+        return AuditSchema(schema.name, schema, tuple(possible_rows(schema)), kinds)
+    choice, chosen = random.Random(1), dict[Row, None]()
+    while len(chosen) < most_rows:
+        chosen[tuple(map(choice.choice, values))] = None
+    return AuditSchema(schema.name, schema, tuple(chosen), kinds)
 
 
 _AGE = {"name": "age", "kind": "ordinal", "range": [0, 1]}

@@ -32,6 +32,7 @@ from hushtable.evaluation.figures.trends import (
     Trend,
     alike,
     below,
+    difference,
     runs,
     trend_statement,
     values_of,
@@ -160,6 +161,10 @@ def _falls_and_stays(paper: str, curve: Curve) -> Statement:
 
 def _other(curve: Curve) -> str:
     """What is to be said of a curve that does not go as the paper's."""
+    if not curve.enough:
+        return ""
+    if curve.trend() == "no clear trend":
+        return f"from the first to the last, {difference(curve.runs[0], curve.runs[-1])}"
     lowest, first, last = min(curve.means), curve.means[0], curve.means[-1]
     return f"from {first:,.2f} to {last:,.2f}, lowest {lowest:,.2f} at {curve.best:g}"
 
@@ -226,11 +231,11 @@ def _better(results: pa.Table, data: str, figure: int, kind: str) -> Statement:
     seen = f"{ours.mean():,.2f} against {theirs.mean():,.2f}"
     if len(ours) < FEWEST:
         return Statement(paper, seen, None, TOO_FEW)
-    why = "beyond one cell there is no reference to neighbours"
-    if kind == "cells":
-        why = "neighbours are too different to be referred to"
-    elif below(theirs, ours):
-        why = "it is worse"
+    why = "it is worse"
+    if not below(theirs, ours):
+        why = difference(ours, theirs)
+        reason = "too different" if kind == "cells" else "not referred to beyond one cell"
+        why += f"; neighbours are {reason}"
     holds = below(ours, theirs)
     return Statement(paper, seen, holds, "" if holds else why)
 

@@ -256,7 +256,7 @@ def draw_classifiers(results: pa.Table, folder: Path) -> list[Path]:
     path = folder / "privbayes-classification.png"
     draw_lines(
         at_every_epsilon(results), path, x="epsilon", y="misclassified", by=("method",),
-        panels="target", log="x", names={"target": "whether a person"},
+        panels="target", log="x",
         title="Classifiers that learned from synthetic rows, tested on real ones",
     )  # fmt: skip
     return [path]

@@ -54,6 +54,13 @@ def below(lower: Floats, upper: Floats) -> bool:
     return bool(gaps.mean() > max(ERRORS * error, visible))
 
 
+def difference(lower: Floats, upper: Floats) -> str:
+    """How much the second of two measures is above the first, and how well that is known."""
+    gaps = upper - lower
+    error = float(gaps.std(ddof=1)) / len(gaps) ** 0.5
+    return f"the difference, {gaps.mean():,.2f}, has a standard error of {error:,.2f}"
+
+
 def alike(one: Floats, other: Floats, within: float) -> bool:
     """Whether the means of two measures differ by at most a share of the second."""
     return abs(float(one.mean()) / float(other.mean()) - 1) <= within
