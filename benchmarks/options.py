@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from benchmarks.table import Section, show
 
@@ -23,12 +24,27 @@ class Options:
     adult: Path | None = None
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, without the usage."""
+        self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")
+
+
+def existing_folder(text: str) -> Path:
+    """A folder that is there."""
+    if not text.strip() or not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return Path(text)
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that every benchmark has."""
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all?")
     parser.add_argument("--no-peers", action="store_true", help="nothing that must be installed")
-    parser.add_argument("--dpbench", type=Path, metavar="FOLDER", help="histograms as .npy files")
-    parser.add_argument("--adult", type=Path, metavar="FOLDER", help="the Adult table")
+    for name, what in (("--dpbench", "histograms as .npy files"), ("--adult", "the Adult table")):
+        parser.add_argument(name, type=existing_folder, metavar="FOLDER", help=what)
 
 
 def chosen(given: argparse.Namespace) -> Options:
@@ -38,7 +54,7 @@ def chosen(given: argparse.Namespace) -> Options:
 
 def alone(section: Callable[[Options], Section], arguments: list[str] | None = None) -> None:
     """Run one benchmark and print its table."""
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     add_options(parser)
     options = chosen(parser.parse_args(arguments))
     with own_state():

@@ -169,16 +169,67 @@ def test_every_section_has_a_module() -> None:
 
 
 def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "results" / "page.md"
-    whole.main(["--quick", "--no-peers", "--only", "accuracy", "--out", str(out)])
+    out = tmp_path / "page.md"
+    out.write_text("an older page", encoding="utf-8")
+    whole.main(["--quick", "--no-peers", "--only", " accuracy", "--out", str(out)])
     page = out.read_text(encoding="utf-8")
+    made = "Made by `python -m benchmarks --quick --only accuracy --no-peers --out FILE.md` at the"
+    assert made in page and "older" not in page
     assert machine() in page and "at the quick size" in page and str(tmp_path) not in page
     assert "not asked" in page and "| auto, 1 × 1-D, ε = 0.1 |" in page
     printed = capsys.readouterr()
     assert "Accuracy" in printed.out and "accuracy …" in printed.err
 
 
-def test_an_unknown_section_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        whole.main(["--only", "speed"])
-    assert "there is no section 'speed'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], ""),
+        (["--quick", "--only", "noise , sparse,noise"], " --quick --only noise,sparse"),
+        (["--adult", ".", "--dpbench", "."], " --dpbench FOLDER --adult FOLDER"),
+    ],
+)
+def test_a_page_names_the_options_and_no_paths(
+    arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages: list[whole.Page] = []
+
+    def measure(names: object, options: object, page: whole.Page) -> list[Section]:
+        pages.append(page)
+        return []
+
+    monkeypatch.setattr(whole, "measure", measure)
+    whole.main([*arguments, "--out", "page.md"])
+    assert pages == [whole.Page(Path("page.md"), f"python -m benchmarks{named} --out FILE.md")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--only", "speed"], "there is no section 'speed'"),
+        (["--only", "noise,"], "there is no section ''"),
+        (["--out", "page.txt"], "a page ends in .md"),
+        (["--out", ""], "a page ends in .md"),
+        (["--out", "folder.md"], "is a folder"),
+        (["--out", "missing/page.md"], "there is no folder 'missing'"),
+        (["--dpbench", "missing"], "--dpbench: there is no folder 'missing'"),
+        (["--adult", ""], "--adult: there is no folder ''"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_before_anything_is_measured(
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(whole, "measure", lambda *_: pytest.fail("measured"))
+    Path("folder.md").mkdir()
+    with pytest.raises(SystemExit) as stopped:
+        whole.main(arguments)
+    seen = capsys.readouterr()
+    assert stopped.value.code == 2 and told in seen.err and seen.err.count("\n") == 1
+    assert not seen.out and [path.name for path in Path().iterdir()] == ["folder.md"]

@@ -21,7 +21,7 @@ def test_evaluate_prints_a_table_under_its_warning(hush: Hush, shared: Path) -> 
     done = hush("evaluate", data, release, "--workload", "marginals:1", "--intervals", "20")
     assert done.code == 0 and done.err == ""
     assert done.out.startswith(OWNER_ONLY)
-    assert "census by basic, ε = 1: all 142 queries of marginals:1" in done.out
+    assert "census by basic, ε = 1: all 142 queries of marginals:1, 3,000 rows" in done.out
     assert done.out.count("by coverage") == 5 == done.out.count("by selectivity")
 
 
@@ -33,6 +33,22 @@ def test_evaluate_speaks_json_and_draws(hush: Hush, shared: Path, tmp_path: Path
     assert told["rows"] == 3000 and told["plot"] == str(plot) and plot.stat().st_size > 10_000
     first = told["errors"][0]
     assert first["group"] == "all" and 0.3 < first["rmse"] / first["forecast_rmse"] < 3
+
+
+def test_evaluate_says_what_it_wrote_and_asks_about_another_table(
+    hush: Hush, shared: Path, tmp_path: Path
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    plot, wrong = tmp_path / "e.svg", tmp_path / "wrong.parquet"
+    pq.write_table(pa.concat_tables([pq.read_table(shared / "census.parquet")] * 20), wrong)
+    done = hush("evaluate", wrong, shared / "census.release", "-w", "total", "--plot", plot)
+    assert done.code == 0 and done.out.endswith(f"published?\nwrote {plot}\n") and plot.is_file()
+    assert "the one query of total, 60,000 rows" in done.out
+    pq.write_table(pq.read_table(wrong)[:0], tmp_path / "empty.parquet")
+    done = hush("evaluate", tmp_path / "empty.parquet", shared / "census.release", "-w", "total")
+    assert "the one query of total, 0 rows" in done.out and done.out.count(" – ") == 3
 
 
 def test_a_csv_table_is_read_as_publish_reads_it(hush: Hush, shared: Path, tmp_path: Path) -> None:
@@ -55,7 +71,10 @@ def test_a_csv_table_is_read_as_publish_reads_it(hush: Hush, shared: Path, tmp_p
     [
         (["-w", "everything"], "there is no workload 'everything'"),
         (["--queries", "0"], "queries must be"),
+        (["-w", "marginals:0"], "k is from 1 to 4"),
         (["--plot", "errors.pdf"], "must end in .png or .svg"),
+        (["--plot", ""], "the plot has no file name"),
+        (["--plot", "."], "the plot has no file name"),
         (["--confidence", "2"], "confidence must lie"),
         (["--csv-delimiter", "ab"], "delimiter"),
     ],

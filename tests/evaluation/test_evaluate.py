@@ -18,7 +18,7 @@ from hushtable.counting import CodedColumns, Counts
 from hushtable.errors import DataError, HushError, OptionError, QueryError
 from hushtable.evaluation import truth
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.evaluate import OWNER_ONLY, Evaluation, evaluate
+from hushtable.evaluation.evaluate import OWNER_ONLY, WRONG_TABLE, Evaluation, evaluate
 from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import list_queries
 from hushtable.planner.reading import from_sql, read_workload
@@ -325,6 +325,32 @@ def test_every_form_of_it_says_that_it_is_not_private(
     found.plot(tmp_path / "errors.svg")
     drawn = (tmp_path / "errors.svg").read_text()
     assert OWNER_ONLY in drawn and "50 of the 288 queries" in drawn
+    assert "rms error" in drawn and "forecast" in drawn and "300 rows" in drawn
+
+
+def test_the_number_of_rows_is_told(people: pa.Table, release: Release) -> None:
+    found = evaluate(people, release, workload="total")
+    assert found.title == "people by basic, ε = 1: the one query of total, 300 rows"
+    assert found.title in repr(found)
+    assert evaluate(people[:1], release, workload="total").title.endswith("total, 1 row")
+    assert (
+        "all 14 queries of marginals:1" in evaluate(people, release, workload="marginals:1").title
+    )
+
+
+def test_the_wrong_table_is_noticed(people: pa.Table, schema: Schema, tmp_path: Path) -> None:
+    """Only where neither the error bar nor a few per cent of the rows explain the total."""
+    release = published(people, schema, tmp_path, epsilon="100")
+    total = release.count()
+    assert abs(total.value - 300) < 3 and 10 * total.stderr < 15
+    others = {300: False, 290: False, 200: True, 0: True}
+    for rows, wrong in others.items():
+        found = evaluate(people[:rows], release, workload="total")
+        assert (WRONG_TABLE in found.to_dict()["notes"]) == wrong == (WRONG_TABLE in repr(found))
+    (tmp_path / "noisy").mkdir()
+    noisy = published(people, schema, tmp_path / "noisy", epsilon="0.1")
+    assert 10 * noisy.count().stderr > abs(noisy.count().value - 200) > 0.05 * 200
+    assert WRONG_TABLE not in evaluate(people[:200], noisy, workload="total").notes
 
 
 @pytest.mark.parametrize(
@@ -355,12 +381,67 @@ def test_a_missing_table_a_foreign_workload_and_a_bad_plot_are_refused(
         evaluate(people, release, workload=read_workload("ranges", other))
     found = evaluate(people, release, workload="total")
     (tmp_path / "there.png").touch()
-    for name in ("errors.pdf", "there.png", "no/folder.png"):
-        with pytest.raises(OptionError):
+    (tmp_path / "folder.png").mkdir()
+    refusals = {
+        "errors.pdf": "must end in .png or .svg",
+        "there.png": "there.png is there already: name",
+        "no/folder.png": "there is no folder",
+        "folder.png": "folder.png is a folder",
+    }
+    for name, says in refusals.items():
+        with pytest.raises(OptionError, match=says):
             found.plot(tmp_path / name)
+    for nothing in ("", "."):
+        with pytest.raises(OptionError, match="has no file name"):
+            found.plot(nothing)
+
+
+def axes_of(found: Evaluation, path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is drawn."""
+    from matplotlib.figure import Figure
+
+    figures: list[Any] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda f, *a, **k: (figures.append(f), save(f, *a, **k)))
+    found.plot(path)
+    return list(figures[0].axes)
+
+
+def test_one_query_is_drawn_on_plain_axes(
+    people: pa.Table, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = evaluate(people, release, workload="total")
+    for axes in axes_of(found, tmp_path / "one.png", monkeypatch):
+        assert axes.get_xscale() == axes.get_yscale() == "linear"
+        labels = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+        assert labels and all("10^" not in label.get_text() for label in labels)
+
+
+def test_many_queries_are_drawn_by_their_decades_and_no_line_hides_another(
+    people: pa.Table, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = evaluate(people, release, workload="ranges", intervals=288)
+    first, _, third = axes_of(found, tmp_path / "many.png", monkeypatch)
+    assert first.get_xscale() == "log"
+    names = [text.get_text() for text in first.get_legend().get_texts()]
+    assert names == ["rms error", "mean error", "forecast"]
+    by_coverage, by_selectivity = third.get_lines()[:2]
+    assert by_coverage.get_markerfacecolor() == by_selectivity.get_markerfacecolor() == "none"
+    assert (np.asarray(by_coverage.get_xdata()) < by_selectivity.get_xdata()).all()
+    assert all(float(tick).is_integer() for tick in third.get_yticks())
+
+
+def test_an_error_in_a_file_says_where(people: pa.Table, release: Release, tmp_path: Path) -> None:
+    path = tmp_path / "bad.sql"
+    for text in ("age < 2;\nage <;", "age < 2; height > 3", "age < 2;\n-- weight 0\nage > 3"):
+        path.write_text(text)
+        with pytest.raises(HushError, match=r"^bad\.sql, query 2: "):
+            evaluate(people, release, workload=str(path))
 
 
 def test_an_empty_table_has_errors_too(schema: Schema, release: Release) -> None:
     empty = pa.table({"age": pa.array([], pa.int64()), "job": pa.array([], pa.string())})
     found = evaluate(empty, release, workload="identity", intervals=5)
     assert found.rows == 0 and found.overall.absolute_error > 0
+    assert all(row.relative_error is None for row in found.errors)
+    assert "mean relative error  –" in repr(found) and "0 rows" in repr(found)

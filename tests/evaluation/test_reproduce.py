@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ import pyarrow as pa
 import pytest
 
 from hushtable.cli.main import run
-from hushtable.errors import OptionError
+from hushtable.errors import DataError, OptionError
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.figures import FIGURES, Figure, Setting, Statement, reproduce
+from hushtable.evaluation.figures.reproducing import READERS, REAL_TABLES
+from hushtable.evaluation.real_tables import adult
 
 Hush = Callable[..., tuple[int, str, str]]
 
@@ -76,8 +78,12 @@ def test_a_quick_run_judges_nothing(tmp_path: Path) -> None:
     done = reproduce(Fake().figure(), tmp_path, Setting(quick=True))
     assert [statement.holds for statement in done.statements] == [None, None, None]
     told = [statement.why for statement in done.statements]
-    assert "it is yes" in told[0] and "it is no" in told[1] and told[2] == "nobody looked"
-    assert "A quick run" in done.verdict.read_text(encoding="utf-8")
+    assert told == [
+        "a quick run: here it would hold",
+        "a quick run: here it would not hold",
+        "nobody looked",
+    ]
+    assert "`hush reproduce fake --quick`. A quick run" in done.verdict.read_text(encoding="utf-8")
 
 
 def test_a_stopped_run_goes_on_and_a_finished_one_measures_nothing(tmp_path: Path) -> None:
@@ -99,6 +105,45 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OptionError, match="cannot be made"):
         reproduce(Fake().figure(), tmp_path / "file")
+
+
+def test_a_figure_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    setting = Setting(quick=True, data={"adult": tmp_path})
+    with pytest.raises(DataError, match=r"adult\.csv"):
+        reproduce(FIGURES["privbayes-marginals"], tmp_path / "here", setting)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_adult_table_that_is_no_text_is_one_clear_line(tmp_path: Path) -> None:
+    for content in (b"", b"a;b\n1;2\n3\n", b"\xff\xfe\n"):
+        (tmp_path / "adult.csv").write_bytes(content)
+        with pytest.raises(DataError, match="cannot be read as CSV"):
+            adult(tmp_path)
+
+
+class Watched(Mapping[str, Path]):
+    """No tables at all; notes those that are asked for."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Path:
+        self.asked.add(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_the_figures_that_are_said_to_read_a_table_do() -> None:
+    assert READERS.keys() == REAL_TABLES.keys()
+    for name, figure in FIGURES.items():
+        watched = Watched()
+        figure.tasks(Setting(quick=True, data=watched))
+        assert watched.asked == {table for table in READERS if name in READERS[table]}
 
 
 def test_every_figure_has_a_name_a_title_and_a_quick_size() -> None:
@@ -181,9 +226,36 @@ def test_real_tables_are_handed_to_the_figure(
         return fake.tasks(setting)
 
     monkeypatch.setitem(FIGURES, "fake", replace(fake.figure(), tasks=tasks))
+    monkeypatch.setitem(READERS, "adult", ("fake",))
+    monkeypatch.setitem(REAL_TABLES, "adult", lambda folder: None)
     Path("mine").mkdir()
     assert hush("fake", "--quick", "--data", "adult=mine")[0] == 0
     assert seen == [Setting(quick=True, data={"adult": Path("mine")})]
+
+
+def test_each_real_table_is_read_by_its_name(hush: Hush) -> None:
+    Path("mine").mkdir()
+    flows = [f"{100 + place},{101 + place},{place}" for place in range(1, 30)]
+    Path("mine/flows.csv").write_text("\n".join(["origin,destination,flow", *flows, ""]))
+    assert hush("sparse-origins", "--quick", "--data", "commuting=mine")[0] == 0
+    verdict = Path("reproduce-quick/sparse-origins/verdict.md").read_text(encoding="utf-8")
+    assert "* cells: 900\n" in verdict
+
+
+def test_options_without_an_experiment_list_and_say_that_nothing_was_run(hush: Hush) -> None:
+    said = "nothing was run: name experiments, or give --all"
+    code, out, _ = hush("--quick")
+    assert code == 0 and said in out and all(name in out for name in FIGURES)
+    assert said in hush("-o", "here")[1] and said not in hush()[1]
+    assert not list(Path().iterdir())
+
+
+def test_the_help_and_the_guide_name_the_readers_of_a_table(hush: Hush) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "reproduce.md"
+    told = ["".join(hush("--help")[1].split()), guide.read_text(encoding="utf-8")]
+    for text in told:
+        assert all(name in text for table in READERS for name in (table, *READERS[table]))
+        assert "adult.csv" in text and "adult_hierarchy_COLUMN.csv" in text
 
 
 @pytest.mark.parametrize(
@@ -192,7 +264,17 @@ def test_real_tables_are_handed_to_the_figure(
         (["privelet-brasil"], "did you mean privelet-brazil?"),
         (["privelet-us", "--all"], "not both"),
         (["privelet-us", "--data", "adult"], "name=folder"),
+        (["speed"], "no experiment 'speed'; `hush reproduce` lists them"),
+        (["privelet-us", "--data", "adult="], "name=folder"),
+        (["privelet-us", "--data", "=."], "name=folder"),
+        (["privelet-us", "--data", "nosuch=."], "known: adult, commuting"),
+        (["--data", "nosuch=."], "no table 'nosuch' is known"),
         (["privelet-us", "--data", "adult=missing"], "no folder 'missing'"),
+        (["privelet-us", "ispe-trees", "--data", "adult=."], "is read only by ispe-alpha1, "),
+        (["ispe-xi", "--data", "commuting=."], "is read only by sparse-origins"),
+        (["sparse-origins", "--quick", "--data", "commuting=."], "must hold one CSV file"),
+        (["privelet-time", "ispe-xi", "--quick", "--data", "adult=."], "Adult table is not in"),
+        (["privelet-time", "--quick", "-o", ""], "--out takes a folder"),
         (["privelet-time", "--quick", "-o", "file"], "cannot be made"),
     ],
 )

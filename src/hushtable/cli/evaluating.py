@@ -26,8 +26,12 @@ STEPS = {
 @click.argument("data", metavar="DATA")
 @click.argument("release", metavar="RELEASE")
 @click.option("--workload", "-w", default="ranges", show_default=True, help="What is asked.")
-@click.option("--queries", default=10_000, show_default=True, help="The most that are asked.")
-@click.option("--intervals", default=500, show_default=True, help="Whose intervals are looked at.")
+@click.option(
+    "--queries", default=10_000, show_default=True, help="At most so many: 1 to 1,000,000."
+)
+@click.option(
+    "--intervals", default=500, show_default=True, help="At most so many are looked at: 1 or more."
+)
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--plot", type=FilePath, help="Draw the errors: a new .png or .svg.")
 @click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
@@ -50,7 +54,8 @@ def evaluate(
     """Compare a release with the true DATA. For the owner only: what it prints is not private.
 
     A workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,
-    level:attribute=1, a file of SQL queries, or a sum: "2*ranges + marginals:1".
+    level:attribute=1, a file of SQL queries (.sql or .txt, each ended by ";"), or a sum:
+    "2*ranges + marginals:1".
 
     Example: hush evaluate census.parquet census.release --workload marginals:2
     """
@@ -81,6 +86,8 @@ def evaluate(
         print_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
     else:
         _print(found)
+        if plot is not None:
+            print(f"wrote {plot}")
 
 
 def _print(found: Evaluation) -> None:
@@ -101,15 +108,12 @@ def _print(found: Evaluation) -> None:
         f"inside {show_percent(found.confidence)}",
     ]
     rows = [_cells(row) for row in found.errors]
-    print_table(
-        f"{found.dataset} by {found.mechanism}, ε = {found.epsilon}: {found.asked}",
-        columns,
-        rows,
-        left=2,
-    )
+    print_table(found.title, columns, rows, left=2)
     print("Errors are in rows. Forecast: what the release's own error bars say the rms error is.")
     print("Relative: by the true count, or by 0.1 % of all rows where that is more.")
-    print(f"Inside: the truth within the interval, for {found.overall.intervals:,} of the queries.")
+    looked = found.overall.intervals
+    these = "the one query" if found.queries == 1 else f"{looked:,} of the queries"
+    print(f"Inside: the truth within the interval, for {these}.")
     for note in found.notes:
         print(note)
 
@@ -123,7 +127,7 @@ def _cells(row: ErrorRow) -> list[str]:
         f"{row.coverage:.2g}",
         f"{row.selectivity:.2g}",
         *(_short(error) for error in (row.absolute_error, row.rmse, row.forecast_rmse)),
-        f"{row.relative_error:.2%}",
+        "–" if row.relative_error is None else f"{row.relative_error:.2%}",
         "" if row.inside is None else f"{row.inside:.1%}",
     ]
 

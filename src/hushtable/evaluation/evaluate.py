@@ -44,6 +44,9 @@ OWNER_ONLY = (
     "For the data owner only: these figures come from the true table and are not private."
     " Choosing among releases by them is unpaid selection."
 )
+WRONG_TABLE = (
+    "The total is off by far more than its error bar: is this the table that was published?"
+)
 QUERIES = 10_000
 INTERVALS = 500
 """Of so many questions the intervals are looked at: some laws take milliseconds each."""
@@ -63,7 +66,8 @@ class ErrorRow:
     absolute_error: float
     square_error: float
     rmse: float
-    relative_error: float
+    relative_error: float | None
+    """None for a table without rows: there is nothing to divide by."""
     worst_error: float
     forecast_rmse: float
     """What the release's own error bars say."""
@@ -104,22 +108,31 @@ class Evaluation:
     def asked(self) -> str:
         """What was asked, in words."""
         if not self.sampled:
-            return f"all {self.queries:,} queries of {self.workload}"
+            number = "the one query" if self.queries == 1 else f"all {self.queries:,} queries"
+            return f"{number} of {self.workload}"
         whole = self.workload_queries
         many = f"{whole:,}" if whole < 10**9 else f"about 10^{math.log10(whole):.1f}"
         return f"{self.queries:,} of the {many} queries of {self.workload}, drawn evenly"
 
+    @property
+    def title(self) -> str:
+        """What was compared; the number of rows tells whether it is the right table."""
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        made = f"{self.dataset} by {self.mechanism}, ε = {self.epsilon}"
+        return f"{made}: {self.asked}, {rows}"
+
     def __repr__(self) -> str:
         found = self.overall
         inside = "?" if found.inside is None else f"{found.inside:.1%}"
+        relative = "–" if found.relative_error is None else f"{found.relative_error:.2%}"
         return "\n".join(
             [
-                f"<Evaluation of {self.dataset!r} by {self.mechanism}, ε = {self.epsilon}:"
-                f" {self.asked}",
+                f"<Evaluation of {self.title}",
                 f"  mean absolute error  {found.absolute_error:.4g}",
                 f"  root mean square     {found.rmse:.4g}   forecast {found.forecast_rmse:.4g}",
-                f"  mean relative error  {found.relative_error:.2%}",
+                f"  mean relative error  {relative}",
                 f"  truth inside the {show_percent(self.confidence)} intervals  {inside}",
+                *(f"  {note}" for note in self.notes if note == WRONG_TABLE),
                 f"  {OWNER_ONLY}>",
             ]
         )
@@ -175,7 +188,7 @@ def evaluate(
         rows=table.rows,
         confidence=confidence,
         errors=tuple(measured.error_rows(opened.schema.shape)),
-        notes=_notes(opened),
+        notes=_notes(opened, table.rows),
     )
 
 
@@ -207,15 +220,24 @@ def _asked(workload: str | Workload, release: Release, queries: int) -> Asked:
     return list_queries(known, queries)
 
 
-def _notes(release: Release) -> tuple[str, ...]:
+def _notes(release: Release, rows: int) -> tuple[str, ...]:
     """What to know of how the truth was counted, and of the error bars."""
-    notes = [f"Error bars: {release.count().note}."]
+    total = release.count()
+    notes = [f"Error bars: {total.note}."]
     if release.schema.unit is not None:
         notes.append(
             f"At most {release.schema.unit.max_rows} rows of a person count. Which ones is drawn"
             " anew, here as in the release: part of the error is that."
         )
+    if _far_off(total, rows):
+        notes.append(WRONG_TABLE)
     return tuple(notes)
+
+
+def _far_off(total: Answer, rows: int) -> bool:
+    """Whether noise can hardly explain the total: ten standard errors, and 5 % of the rows."""
+    off = abs(total.value - rows)
+    return off > 10 * total.stderr + total.bias and off > 0.05 * rows
 
 
 # ── asking the release ───────────────────────────────────────────────────────────────────────────
@@ -312,7 +334,7 @@ class _Measured:
             absolute_error=mean(off),
             square_error=mean(off**2),
             rmse=math.sqrt(mean(off**2)),
-            relative_error=mean(off / against),
+            relative_error=mean(off / against) if self.rows else None,
             worst_error=float(off.max()),
             forecast_rmse=math.sqrt(mean(self.variances[these])),
             intervals=len(shares),

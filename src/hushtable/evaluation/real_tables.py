@@ -1,7 +1,8 @@
 """Public tables that experiments may read where they are; nothing of them is part of the package.
 
 `adult` is the folder of the Adult census sample as ARX ships it: `adult.csv`, separated by
-semicolons, and a file of generalisations for each of its nine columns.
+semicolons, and for each of its nine columns but the age a file of generalisations,
+`adult_hierarchy_COLUMN.csv`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def adult(folder: str | Path) -> tuple[Schema, pa.Table]:
         table = read_text(place / "adult.csv", ";")
         attributes = tuple(_adult_attribute(place, name) for name in table.column_names)
     except OSError as problem:
-        raise DataError(f"the Adult table is not in {place}: {problem.strerror}") from None
+        file = Path(problem.filename or "adult.csv").name
+        raise DataError(f"the Adult table is not in {place}: {file}: {problem.strerror}") from None
+    except (pa.ArrowInvalid, UnicodeDecodeError):  # their texts may quote a value
+        raise DataError(f"the Adult table in {place} cannot be read as CSV") from None
     return Schema("adult", _BUDGET, attributes), table
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hushtable.errors import OptionError
+from hushtable.errors import HushError, OptionError
 from hushtable.planner import workload as workloads
 from hushtable.planner.workload import MOST_QUESTIONS, Question, Workload
 from hushtable.query.box import Box, CodeSet, cells
@@ -105,18 +105,24 @@ def from_file(path: Path, schema: Schema) -> Workload:
 
 def from_sql(text: str, schema: Schema, *, name: str = "queries") -> Workload:
     """The questions of a text of SQL statements."""
-    questions = itertools.islice(_questions(text, schema), MOST_QUESTIONS + 1)
+    questions = itertools.islice(_questions(text, schema, name), MOST_QUESTIONS + 1)
     return Workload(name, schema.shape, questions=tuple(questions))
 
 
-def _questions(text: str, schema: Schema) -> Iterator[Question]:
+def _questions(text: str, schema: Schema, name: str) -> Iterator[Question]:
+    """The questions one by one; an error says in which statement it is."""
     from hushtable.query.sql import parse_query, parse_where
 
-    for sql, weight in _statements(text):
-        if sql[:6].upper() in ("SELECT", "WITH T"):
-            yield from _counts(parse_query(sql, schema), weight, schema)
-        else:
-            yield Question(parse_where(sql, schema), weight)
+    done = 0
+    try:
+        for sql, weight in _statements(text):
+            if sql[:6].upper() in ("SELECT", "WITH T"):
+                yield from _counts(parse_query(sql, schema), weight, schema)
+            else:
+                yield Question(parse_where(sql, schema), weight)
+            done += 1
+    except HushError as wrong:
+        raise type(wrong)(f"{name}, query {done + 1}: {wrong}") from None
 
 
 def _statements(text: str) -> Iterator[tuple[str, float]]:

@@ -173,7 +173,7 @@ def _subsets(name: str, schema: Schema, ways: list[int], asked: Sequence[Along])
     """Conditions on every subset of some sizes; the sizes weigh the same, and so do its subsets."""
     axes = len(asked)
     if not all(1 <= size <= axes for size in ways):
-        raise OptionError(f"{name}: the schema has {axes} attributes")
+        raise OptionError(f"{name}: k is from 1 to {axes}, the number of attributes")
     if sum(math.comb(axes, size) for size in ways) > MOST_FAMILIES:
         raise OptionError(f"{name}: there are too many combinations of {axes} attributes")
     free = [families.whole(a) for a in schema.attributes]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.auditing.small_tables import (
@@ -88,9 +89,9 @@ def small_enough(schema: Schema, *, most_rows: int = MOST_ROWS) -> AuditSchema:
     kinds = math.prod(map(len, values))
     if kinds <= most_rows:
         return AuditSchema(schema.name, schema, tuple(possible_rows(schema)), kinds)
-    choice, chosen = random.Random(1), dict[Row, None]()
+    choice, chosen = np.random.default_rng(1), dict[Row, None]()
     while len(chosen) < most_rows:
-        chosen[tuple(map(choice.choice, values))] = None
+        chosen[tuple(one[choice.integers(len(one))] for one in values)] = None
     return AuditSchema(schema.name, schema, tuple(chosen), kinds)
 
 
