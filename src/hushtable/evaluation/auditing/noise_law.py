@@ -64,7 +64,7 @@ class LawCheck:
 
     what: str
     draws: int
-    """None where looking would take too much memory."""
+    """0 where looking would take too much memory."""
     problem: str | None
     """The event that came much too often or too seldom."""
 
