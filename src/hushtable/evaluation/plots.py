@@ -25,6 +25,7 @@ _COLOURS = {
 _MORE_COLOURS = ("#cc79a7", "#e69f00", "#1d3557", "#8c564b", "#bc4b51", "#17becf")
 _MARKERS = "os^Dv<>PX*"
 _MOST_TICKS, _LONGEST_TICK = 7, 6
+_FEW_DECADES = 300
 
 
 def draw_lines(
@@ -64,6 +65,8 @@ def draw_lines(
             # A panel's text speaks for itself, a number does not.
             text = part if isinstance(part, str) else f"{called.get(panels, panels)} = {part}"
             axes.set_title(text, loc="left", fontsize=10)
+    if "y" in log:
+        _mark_few_decades(all_axes[0])  # all panels share it
     all_axes[0].set_ylabel(called.get(y, y.replace("_", " ")))
     all_axes[-1].legend(frameon=False, fontsize=9)
     if title:
@@ -125,6 +128,21 @@ def _draw_panel(
         axes.set_yscale("log")
     axes.grid(True, which="major", color="#dddddd", lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _mark_few_decades(axes: Axes) -> None:
+    """Plain numbers 1, 2, 5 … on an upright axis that has room for no more than two decades."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axes.get_ylim()
+    if high > _FEW_DECADES * low:
+        return
+    large = EngFormatter(sep="")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: large(value) if value >= 10_000 else f"{value:g}")
+    )
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _mark_values(axes: Axes, values: list[Any]) -> None:
