@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from hushtable.cli.main import run
 from hushtable.evaluation.generators import GENERATORS, generate
 from hushtable.schema import Schema
 
@@ -18,19 +17,8 @@ Hush = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def hush(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Hush:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hush", "generate", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            run()
-        seen = capsys.readouterr()
-        return int(stopped.value.code or 0), seen.out, seen.err
-
-    return call
+def hush(run_hush: Hush) -> Hush:
+    return partial(run_hush, "generate")
 
 
 def test_it_writes_the_rows_and_their_schema(hush: Hush) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from hushtable.cli.main import run
 from hushtable.errors import DataError, OptionError
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.figures import FIGURES, Figure, Setting, Statement, reproduce
@@ -154,19 +153,8 @@ def test_every_figure_has_a_name_a_title_and_a_quick_size() -> None:
 
 
 @pytest.fixture
-def hush(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Hush:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hush", "reproduce", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            run()
-        seen = capsys.readouterr()
-        return int(stopped.value.code or 0), seen.out, seen.err
-
-    return call
+def hush(run_hush: Hush) -> Hush:
+    return partial(run_hush, "reproduce")
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.owner import csv_options
 from hushtable.cli.show import open_release, print_json, print_table, step_bar
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
+    from hushtable.counting import CsvFormat
     from hushtable.evaluation.evaluate import ErrorRow, Evaluation
 
 STEPS = {
@@ -34,9 +36,7 @@ STEPS = {
 )
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--plot", type=FilePath, help="Draw the errors: a new .png or .svg.")
-@click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
-@click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
-@click.option("--csv-multiline", is_flag=True, help="CSV files have line breaks inside quotes.")
+@csv_options
 @json_option
 def evaluate(
     data: str,
@@ -46,9 +46,7 @@ def evaluate(
     intervals: int,
     confidence: float,
     plot: Path | None,
-    csv_delimiter: str | None,
-    csv_encoding: str | None,
-    csv_multiline: bool,
+    csv: CsvFormat,
     as_json: bool,
 ) -> None:
     """Compare a release with the true DATA. For the owner only: what it prints is not private.
@@ -59,7 +57,6 @@ def evaluate(
 
     Example: hush evaluate census.parquet census.release --workload marginals:2
     """
-    from hushtable.counting import CsvFormat
     from hushtable.evaluation.evaluate import evaluate as compare
     from hushtable.evaluation.evaluation_picture import check_picture
     from hushtable.release.store import MANIFEST
@@ -77,7 +74,7 @@ def evaluate(
             queries=queries,
             intervals=intervals,
             confidence=confidence,
-            csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline),
+            csv=csv,
             progress=progress,
         )
     if plot is not None:

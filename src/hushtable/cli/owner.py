@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hushtable.cli.analyst import FilePath, json_option, print_attributes
 from hushtable.cli.show import print_json, print_table, row_bar, step_bar, warn
 from hushtable.errors import OptionError, SchemaError
+
+if TYPE_CHECKING:
+    from hushtable.counting import CsvFormat
 
 STEPS = {
     "count": "counting the table",
@@ -25,6 +30,23 @@ data_argument = click.argument("data", metavar="DATA")
 ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema file>.ledger")
 
 
+def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How CSV files are written; the command gets it as `csv`."""
+
+    @click.option("--csv-delimiter", metavar="C", help="Where a CSV's first line does not tell.")
+    @click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
+    @click.option("--csv-multiline", is_flag=True, help="CSV files have line breaks inside quotes.")
+    @wraps(command)
+    def with_format(
+        *, csv_delimiter: str | None, csv_encoding: str | None, csv_multiline: bool, **given: Any
+    ) -> Any:
+        from hushtable.counting import CsvFormat
+
+        return command(csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline), **given)
+
+    return with_format
+
+
 @click.command()
 @data_argument
 @click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
@@ -34,9 +56,7 @@ ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema f
 @click.option("--workload", "-w", help="What auto should be best for.  [default: ranges]")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
 @ledger_option
-@click.option("--csv-delimiter", metavar="C", help="Where a CSV file's first line does not tell.")
-@click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
-@click.option("--csv-multiline", is_flag=True, help="CSV files have line breaks inside quotes.")
+@csv_options
 @json_option
 def publish(
     data: str,
@@ -47,16 +67,13 @@ def publish(
     workload: str | None,
     settings: tuple[str, ...],
     ledger: Path | None,
-    csv_delimiter: str | None,
-    csv_encoding: str | None,
-    csv_multiline: bool,
+    csv: CsvFormat,
     as_json: bool,
 ) -> None:
     """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
-    from hushtable.counting import CsvFormat
     from hushtable.publishing import open_ledger
     from hushtable.publishing import publish as publish_table
     from hushtable.schema import Schema
@@ -72,7 +89,7 @@ def publish(
             workload=workload,
             settings=key_values(settings),
             ledger=ledger,
-            csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline),
+            csv=csv,
             progress=progress,
         )
     state = open_ledger(described, ledger).state()

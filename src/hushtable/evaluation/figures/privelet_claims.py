@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +107,7 @@ class Errors:
 
 def verdict(figures: PaperFigures, results: pa.Table) -> list[Statement]:
     """The statements of §8.1, in the paper's order."""
-    errors = Errors.of(results)
+    errors, about = Errors.of(results), COMPARABLE
     return [
         _basic_grows(errors, figures, "absolute"),
         _basic_grows(errors, figures, "square"),
@@ -115,10 +115,12 @@ def verdict(figures: PaperFigures, results: pa.Table) -> list[Statement]:
         _plus_is_far_below(errors, figures, "absolute"),
         _plus_is_far_below(errors, figures, "square"),
         _more_epsilon_less_error(errors),
-        _star_on_few_cells(errors, figures),
-        _star_on_many_cells(errors, figures),
-        _star_on_few_rows(errors, figures),
-        _star_on_many_rows(errors, figures),
+        _star(errors, figures, "coverage", "considerably smaller than", few=True, most=1 / about),
+        _star(errors, figures, "coverage", "comparable to", few=False, least=1 / about, most=about),
+        _star(errors, figures, "selectivity", "lower than", few=True, most=1.0),
+        _star(
+            errors, figures, "selectivity", "comparable to", few=False, least=1 / about, most=about
+        ),
         _wavelets_are_within_a_quarter(errors, figures),
         _basic_is_beyond(errors, figures),
         _wavelets_where_basic_fails(errors, figures),
@@ -189,45 +191,28 @@ def _more_epsilon_less_error(errors: Errors) -> Statement:
     )
 
 
-def _star_on_few_cells(errors: Errors, figures: PaperFigures) -> Statement:
-    ratios = errors.ratios("coverage", "absolute_error", "privelet*", "privelet+")
+def _star(
+    errors: Errors,
+    figures: PaperFigures,
+    group: Literal["coverage", "selectivity"],
+    says: str,
+    *,
+    few: bool,
+    least: float = 0.0,
+    most: float,
+) -> Statement:
+    """Privelet* beside Privelet+, where questions cover few cells or select few rows, or many."""
+    what, figure, bound = ("error", figures.coverage, SMALL_COVERAGE)
+    if group == "selectivity":
+        what, figure, bound = ("relative error", figures.selectivity, SMALL_SELECTIVITY)
+    measure = "absolute_error" if what == "error" else "relative_error"
+    ratios = errors.ratios(group, measure, "privelet*", "privelet+")
     return _about_ratios(
-        f"The error of Privelet* is considerably smaller than that of Privelet+ when the coverage"
-        f" is below {SMALL_COVERAGE:g} (Figure {figures.coverage})",
-        [r for r in ratios if r.place < SMALL_COVERAGE],
-        most=1 / COMPARABLE,
-    )
-
-
-def _star_on_many_cells(errors: Errors, figures: PaperFigures) -> Statement:
-    ratios = errors.ratios("coverage", "absolute_error", "privelet*", "privelet+")
-    return _about_ratios(
-        f"The error of Privelet* is comparable to that of Privelet+ when the coverage is larger"
-        f" than {SMALL_COVERAGE:g} (Figure {figures.coverage})",
-        [r for r in ratios if r.place >= SMALL_COVERAGE],
-        least=1 / COMPARABLE,
-        most=COMPARABLE,
-    )
-
-
-def _star_on_few_rows(errors: Errors, figures: PaperFigures) -> Statement:
-    ratios = errors.ratios("selectivity", "relative_error", "privelet*", "privelet+")
-    return _about_ratios(
-        f"The relative error of Privelet* is lower than that of Privelet+ when the selectivity is"
-        f" below {SMALL_SELECTIVITY:g} (Figure {figures.selectivity})",
-        [r for r in ratios if r.place < SMALL_SELECTIVITY],
-        most=1.0,
-    )
-
-
-def _star_on_many_rows(errors: Errors, figures: PaperFigures) -> Statement:
-    ratios = errors.ratios("selectivity", "relative_error", "privelet*", "privelet+")
-    return _about_ratios(
-        f"The relative error of Privelet* is comparable to that of Privelet+ when the selectivity"
-        f" is larger than {SMALL_SELECTIVITY:g} (Figure {figures.selectivity})",
-        [r for r in ratios if r.place >= SMALL_SELECTIVITY],
-        least=1 / COMPARABLE,
-        most=COMPARABLE,
+        f"The {what} of Privelet* is {says} that of Privelet+ when the {group} is"
+        f" {'below' if few else 'larger than'} {bound:g} (Figure {figure})",
+        [ratio for ratio in ratios if (ratio.place < bound) == few],
+        least=least,
+        most=most,
     )
 
 

@@ -50,30 +50,23 @@ def _filter_tasks(setting: Setting) -> Sequence[Task]:
     )
 
 
+_CALLED = {
+    **NAMES,
+    "theta": "filter θ",
+    "kept": "cells kept",
+    "size": "size of the sample",
+}
+
+
+def _draw(results: pa.Table, path: Path, x: str, y: str, title: str, *, log: str = "y") -> None:
+    draw_lines(results, path, x=x, y=y, by=("method",), names=_CALLED, log=log, title=title)
+
+
 def _draw_filter(results: pa.Table, folder: Path) -> Sequence[Path]:
     error, size = folder / "error_by_theta.png", folder / "size_by_theta.png"
-    names = {**NAMES, "theta": "filter θ", "kept": "cells kept"}
-    title = "Filters: error of ranges of 1 % of the cells"
-    draw_lines(
-        results,
-        error,
-        x="theta",
-        y="absolute_error",
-        by=("method",),
-        names=names,
-        log="y",
-        title=title,
-    )
-    draw_lines(
-        results,
-        size,
-        x="theta",
-        y="kept",
-        by=("method",),
-        names=names,
-        log="y",
-        title="Filters: size of the summary",
-    )
+    ranges = "Filters: error of ranges of 1 % of the cells"
+    _draw(results, error, "theta", "absolute_error", ranges)
+    _draw(results, size, "theta", "kept", "Filters: size of the summary")
     return [error, size]
 
 
@@ -168,28 +161,12 @@ def _sampling_tasks(setting: Setting) -> Sequence[Task]:
 
 def _draw_sampling(results: pa.Table, folder: Path) -> Sequence[Path]:
     by_size, by_theta = folder / "error_by_size.png", folder / "error_by_theta.png"
-    names = {**NAMES, "theta": "filter θ", "size": "size of the sample"}
     combined = pc.equal(results["method"], "filter-priority")
-    draw_lines(
-        results.filter(pc.invert(combined)),
-        by_size,
-        x="size",
-        y="absolute_error",
-        by=("method",),
-        names=names,
-        log="",
-        title="Samples: error of ranges of 1 % of the cells",
-    )
-    draw_lines(
-        results.filter(combined),
-        by_theta,
-        x="theta",
-        y="absolute_error",
-        by=("method",),
-        names=names,
-        log="y",
-        title="Filter-priority: error, by its filter",
-    )
+    samples, filtered = results.filter(pc.invert(combined)), results.filter(combined)
+    ranges = "Samples: error of ranges of 1 % of the cells"
+    _draw(samples, by_size, "size", "absolute_error", ranges, log="")
+    own = "Filter-priority: error, by its filter"
+    _draw(filtered, by_theta, "theta", "absolute_error", own)
     return [by_size, by_theta]
 
 
