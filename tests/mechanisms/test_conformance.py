@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from exact_cases import CASES, NEIGHBOURS, check
 
 import hushtable
+from hushtable.cli.main import app
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.mechanisms import MECHANISMS
@@ -80,6 +82,33 @@ def test_it_publishes_opens_and_answers(tmp_path: Path, schema: Path, mechanism:
         low, high = answer.interval(0.95)
         assert answer.stderr > 0 and low <= answer.value <= high
     assert len(release.table("age")) == 8
+
+
+@every_mechanism
+def test_an_estimate_says_so_in_every_output(
+    tmp_path: Path, schema: Path, mechanism: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In Python, on the terminal, in JSON, in data frames and in files alike."""
+    release = publish(tmp_path, schema, mechanism)
+    folder, word = str(release.folder), "estimate"
+    table, sql = release.table("age"), "SELECT age, COUNT(*) FROM people GROUP BY age"
+    answer = release.count("age < 3")
+    assert (word in str(answer)) == answer.estimate and release.estimate >= answer.estimate
+    assert (word in repr(table)) == table.estimate
+    assert (word in table.to_pandas()) == table.estimate
+    for suffix in ("csv", "xlsx", "parquet"):
+        written = tmp_path / f"answers.{suffix}"
+        shown = hush(capsys, "query", folder, sql, "-o", str(written))
+        assert (word in shown) == table.estimate
+        assert (word in _columns(written)) == table.estimate
+        cells = tmp_path / f"cells.{suffix}"
+        hush(capsys, "export", folder, "-o", str(cells))
+        assert (word in _columns(cells)) == release.estimate
+    assert json.loads(hush(capsys, "query", folder, sql, "--json"))[word] is table.estimate
+    assert json.loads(hush(capsys, "query", folder, "age < 3", "--json"))[word] is answer.estimate
+    assert (word in hush(capsys, "query", folder, "age < 3")) == answer.estimate
+    assert json.loads(hush(capsys, "info", folder, "--json"))[word] is release.estimate
+    assert (word in hush(capsys, "info", folder)) == release.estimate
 
 
 @every_mechanism
@@ -157,6 +186,17 @@ def test_the_relation_is_told_and_paid_for(tmp_path: Path, mechanism: str) -> No
         assert Schema.from_dict(release.manifest["schema"]).neighbours == neighbours
         scales.append(release.count("age = 3 AND job = 'boss'").stderr)
     assert scales[0] < scales[1]
+
+
+def hush(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    app(arguments, standalone_mode=False)
+    return capsys.readouterr().out
+
+
+def _columns(path: Path) -> list[str]:
+    readers = {".csv": pandas.read_csv, ".xlsx": pandas.read_excel}
+    return list(readers.get(path.suffix, pandas.read_parquet)(path).columns)
 
 
 def _data(release: Release) -> dict[str, bytes]:

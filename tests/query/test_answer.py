@@ -8,7 +8,7 @@ import pytest
 
 from hushtable.errors import QueryError
 from hushtable.query.answer import Answer, Order, ResultTable
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.law import DiscreteLaplaceSum, EstimatedNoise
 
 NARROW = DiscreteLaplaceSum(Fraction(2), 1)
 WIDE = DiscreteLaplaceSum(Fraction(40), 3)
@@ -63,6 +63,7 @@ def test_rows_carry_labels_values_and_the_bar_of_their_own_law():
         "value": -3,
         "stderr": NARROW.variance**0.5,
         "interval": [-9, 3],
+        "estimate": False,
     }
     assert rows[5]["age"] is None
     half = WIDE.half_width(0.95)
@@ -192,3 +193,36 @@ def test_a_table_prints_aligned_and_short():
 def test_columns_of_different_lengths_are_a_mistake():
     with pytest.raises(ValueError, match="one length"):
         table(values=np.arange(5))
+
+
+class TestEstimates:
+    """An interval that is no promise says so wherever it is shown."""
+
+    def mixed(self) -> ResultTable:
+        return table(laws=(NARROW, EstimatedNoise(4.0)))
+
+    def test_an_answer_says_it(self) -> None:
+        promised, estimated = Answer(5, NARROW), Answer(5, EstimatedNoise(4.0))
+        assert (promised.estimate, estimated.estimate) == (False, True)
+        assert promised.to_dict()["estimate"] is False and estimated.to_dict()["estimate"] is True
+        assert "estimate" in str(estimated) and "estimate" not in str(promised)
+
+    def test_every_row_of_a_table_says_it(self) -> None:
+        mixed = self.mixed()
+        which = [bool(law) for law in mixed.law_of_row]
+        assert mixed.estimates.tolist() == which == [row["estimate"] for row in mixed.rows()]
+        assert mixed.to_dict()["estimate"] is True and "estimate" in repr(mixed)
+        assert mixed.to_pandas()["estimate"].tolist() == which
+        assert mixed.to_polars()["estimate"].to_list() == which
+
+    def test_promises_carry_no_such_column(self) -> None:
+        promised = table()
+        assert not promised.estimate and "estimate" not in repr(promised)
+        assert "estimate" not in promised.to_arrow().column_names
+
+    def test_an_attribute_of_that_name_keeps_its_own_column(self) -> None:
+        groups = {"estimate": ["a", "b"]}
+        odd = ResultTable(groups, np.array([1, 2]), (EstimatedNoise(1.0),), np.zeros(2, np.intp))
+        columns = ["estimate_", "count", "stderr", "lower", "upper", "estimate"]
+        assert odd.to_arrow().column_names == columns
+        assert odd.rows()[0]["estimate_"] == "a" and odd.rows()[0]["estimate"] is True

@@ -197,4 +197,4 @@ def test_the_law_is_a_value_and_a_noise_law():
 )
 def test_an_estimated_error_is_that_of_a_normal_law(confidence, z):
     assert EstimatedNoise(16.0).half_width(confidence) == pytest.approx(4 * z, rel=1e-8)
-    assert not EstimatedNoise(16.0).exact and isinstance(EstimatedNoise(16.0), NoiseLaw)
+    assert EstimatedNoise(16.0).estimate and isinstance(EstimatedNoise(16.0), NoiseLaw)

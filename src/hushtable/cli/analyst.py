@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.show import (
+    ESTIMATE,
     hidden_text,
     open_release,
     print_json,
@@ -76,9 +77,12 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
 
     low, high = row["interval"]
     print(
-        f"{show_number(row['value'])}  (between {show_number(low)} and {show_number(high)} with"
-        f" {show_percent(confidence)} confidence; standard error {show_number(row['stderr'])})"
+        f"{show_number(row['value'])}  ({'estimate: ' if row['estimate'] else ''}between"
+        f" {show_number(low)} and {show_number(high)} with {show_percent(confidence)} confidence;"
+        f" standard error {show_number(row['stderr'])})"
     )
+    if row["estimate"]:
+        print(ESTIMATE)
     if hidden := row.get("bias"):
         print(hidden_text(hidden))
 
@@ -115,6 +119,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
             ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
             *([["kept", facts["kept"]]] if "kept" in facts else []),
             ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
+            ["intervals", ESTIMATE if facts["estimate"] else "hold as often as they say, or more"],
             ["created", facts["created"]],
             ["reservation", facts["reservation"]],
             ["private", "yes" if facts["private"] else "NO: made with injected randomness"],
@@ -143,6 +148,7 @@ def _facts(release: Release) -> dict[str, Any]:
         "noise": manifest["noise"],
         "cells": release.schema.cells,
         "cell_stderr": release.cell_stderr,
+        "estimate": release.estimate,
         "created": manifest["created"],
         "reservation": manifest["reservation"],
         "ledger": manifest["ledger"],

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hushtable.release import Release
 
 
+ESTIMATE = "estimate: these intervals may hold less often than they say (docs/error-bars.md)"
+
+
 def print_json(content: Any) -> None:
     """Print one JSON document."""
     print(json.dumps(content, ensure_ascii=False, indent=2))
@@ -48,7 +51,7 @@ def print_rich(content: Table | str) -> None:
 
 def print_result(result: ResultTable, most: int = 1000) -> None:
     """Print the rows of a GROUP BY with their error bars."""
-    from hushtable.query.answer import bias_of, show_number, show_percent
+    from hushtable.query.answer import bias_of, show_number
 
     lower, upper = result.bounds
     halves, errors = result.half_widths, result.stderr
@@ -58,11 +61,12 @@ def print_result(result: ResultTable, most: int = 1000) -> None:
         labels = ["NULL" if (v := column[i]) is None else v for column in result.groups.values()]
         numbers = (result.values[i], errors[i], halves[i], lower[i], upper[i])
         rows.append([*labels, *(show_number(float(number)) for number in numbers)])
-    level = show_percent(result.confidence) + (" all at once" if result.simultaneous else "")
-    head = [*names, result.count_name, "std. error", f"± {level}", "from", "to"]
+    head = [*names, result.count_name, "std. error", f"± {result.level}", "from", "to"]
     print_table(None, head, rows, left=len(names))
     if len(result) > most:
         print(f"… {len(result) - most} more rows; -o FILE writes them all")
+    if result.estimate:
+        print(ESTIMATE)
     if hidden := max(map(bias_of, result.laws), default=0.0):
         print(hidden_text(hidden))
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Label = int | str | None
 SHOWN_ROWS = 20
+_KEYS = {"value", "stderr", "interval", "estimate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Answer:
     def stderr(self) -> float:
         """The standard error of the value."""
         return math.sqrt(self.law.variance)
+
+    @property
+    def estimate(self) -> bool:
+        """Whether the interval is an estimate, which may hold less often than it says."""
+        return self.law.estimate
 
     @property
     def bias(self) -> float:
@@ -53,6 +59,7 @@ class Answer:
             "interval": list(self.interval(confidence)),
             **({"bias": self.bias} if self.bias else {}),
             "confidence": confidence,
+            "estimate": self.estimate,
             "note": self.note,
         }
 
@@ -60,7 +67,8 @@ class Answer:
         return float(self.value)
 
     def __str__(self) -> str:
-        return f"{show_number(self.value)} ± {show_number(self.law.half_width(0.95))} (95 %)"
+        half = show_number(self.law.half_width(0.95))
+        return f"{show_number(self.value)} ± {half} ({show_level(0.95, estimate=self.estimate)})"
 
     __repr__ = __str__
 
@@ -116,6 +124,21 @@ class ResultTable:
         if not self.simultaneous:
             return self.confidence
         return simultaneous(self.confidence, self.family or 1)
+
+    @property
+    def estimates(self) -> NDArray[np.bool_]:
+        """Which rows have an interval that is an estimate: it may hold less often than it says."""
+        return np.array([law.estimate for law in self.laws], bool)[self.law_of_row]
+
+    @property
+    def estimate(self) -> bool:
+        """Whether some row's interval is an estimate."""
+        return bool(self.estimates.any())
+
+    @property
+    def level(self) -> str:
+        """The confidence of the intervals and what it means, for people."""
+        return show_level(self.confidence, estimate=self.estimate, simultaneous=self.simultaneous)
 
     @property
     def stderr(self) -> NDArray[np.float64]:
@@ -187,17 +210,17 @@ class ResultTable:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per row: the group's labels, "value", "stderr" and "interval"."""
-        names = _beside(self.groups, {"value", "stderr", "interval"})
+        """One dict per row: the group's labels, "value", "stderr", "interval" and "estimate"."""
+        names = _beside(self.groups, _KEYS)
         labels = zip(*map(_plain, self.groups.values()), strict=True)
         lower, upper = self.bounds
-        columns = zip(
-            _plain(self.values), _plain(self.stderr), _plain(lower), _plain(upper), strict=True
-        )
+        measures = (self.values, self.stderr, lower, upper, self.estimates)
+        columns = zip(*map(_plain, measures), strict=True)
         keys = list(labels) if names else [()] * len(self)
         rows = [
-            dict(zip(names, key, strict=True)) | {"value": v, "stderr": e, "interval": [lo, hi]}
-            for key, (v, e, lo, hi) in zip(keys, columns, strict=True)
+            dict(zip(names, key, strict=True))
+            | {"value": v, "stderr": e, "interval": [lo, hi], "estimate": guess}
+            for key, (v, e, lo, hi, guess) in zip(keys, columns, strict=True)
         ]
         biases = [bias_of(law) for law in self.laws]
         if any(biases):
@@ -208,15 +231,19 @@ class ResultTable:
     def to_dict(self) -> dict[str, Any]:
         """The table as plain values, for JSON."""
         return {
-            "columns": [*_beside(self.groups, {"value", "stderr", "interval"}), self.count_name],
+            "columns": [*_beside(self.groups, _KEYS), self.count_name],
             "rows": self.rows(),
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
+            "estimate": self.estimate,
             "note": self.note,
         }
 
     def to_arrow(self) -> pyarrow.Table:
-        """The table in Arrow: the group columns, the count, and stderr, lower and upper."""
+        """The table in Arrow: the group columns, the count, and stderr, lower and upper.
+
+        Where intervals are estimates, a column `estimate` says which.
+        """
         import pyarrow as pa
 
         lower, upper = self.bounds
@@ -225,6 +252,7 @@ class ResultTable:
             "stderr": self.stderr,
             "lower": lower,
             "upper": upper,
+            **({"estimate": self.estimates} if self.estimate else {}),
         }
         names = _beside(self.groups, set(measures))
         columns = [_to_arrow_labels(labels) for labels in self.groups.values()]
@@ -246,8 +274,7 @@ class ResultTable:
         return arrow.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        percent = show_percent(self.confidence) + (" together" if self.simultaneous else "")
-        lines = [[*self.groups, self.count_name, f"± ({percent})"]]
+        lines = [[*self.groups, self.count_name, f"± ({self.level})"]]
         shown = self._taken(np.arange(min(len(self), SHOWN_ROWS)))
         labels = [[_show_label(x) for x in _plain(column)] for column in shown.groups.values()]
         counts = [show_number(value) for value in _plain(shown.values)]
@@ -273,6 +300,12 @@ def show_number(value: float) -> str:
 def show_percent(confidence: float) -> str:
     """A confidence for people: 0.95 is "95 %"."""
     return f"{100 * confidence:.10g} %"
+
+
+def show_level(confidence: float, *, estimate: bool, simultaneous: bool = False) -> str:
+    """What an interval says of itself, for people: "95 %, all at once, estimate"."""
+    together = ", all at once" if simultaneous else ""
+    return show_percent(confidence) + together + (", estimate" if estimate else "")
 
 
 def _shortest(value: float, half: float) -> float:

@@ -55,6 +55,7 @@ class NoisyCells:
     scale: Fraction
 
     note = NOTE
+    estimate = False
 
     def law(self, region: Region) -> NoiseLaw:
         """The law of the noise in the count of a region."""

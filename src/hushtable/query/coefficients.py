@@ -49,6 +49,8 @@ class NoisyCoefficients:
     refine: Refine | None = None
     """What is done to coefficients before they are used."""
 
+    estimate = False
+
     def law(self, region: Region) -> NoiseLaw:
         """The law of the noise in the count of a region."""
         boxes = [box for box in region if box.cells]

@@ -69,8 +69,8 @@ class SummaryNoise:
     tau: float
 
     @property
-    def exact(self) -> bool:
-        return False
+    def estimate(self) -> bool:
+        return True
 
     def half_width(self, confidence: float) -> float:
         """The half width, under a normal law for each S; the bias comes on top."""
@@ -100,8 +100,8 @@ class CellNoise:
         return noise if self.there else noise + max(4 * self.tau**2 / 27, (self.theta - 1.0) ** 2)
 
     @property
-    def exact(self) -> bool:
-        return False
+    def estimate(self) -> bool:
+        return True
 
     def half_width(self, confidence: float) -> float:
         """Half the width of an interval that holds the true count with this confidence."""

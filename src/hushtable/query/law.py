@@ -44,8 +44,12 @@ class NoiseLaw(Protocol):
         ...
 
     @property
-    def exact(self) -> bool:
-        """Whether half widths come from the exact law rather than from a limit."""
+    def estimate(self) -> bool:
+        """Whether intervals are estimates, which may hold less often than they say.
+
+        Where this is false an interval is a promise: over releases, the truth lies in it at least
+        as often as its confidence says.
+        """
         ...
 
     def half_width(self, confidence: float) -> float:
@@ -77,8 +81,8 @@ class EstimatedNoise:
     variance: float
 
     @property
-    def exact(self) -> bool:
-        return False
+    def estimate(self) -> bool:
+        return True
 
     def half_width(self, confidence: float) -> float:
         """The half width under a normal law."""
@@ -108,6 +112,10 @@ class DiscreteLaplaceSum:
     def variance(self) -> float:
         """terms · 2α/(1−α)², the variance of the sum."""
         return self.terms * _term_variance(float(1 / self.scale))
+
+    @property
+    def estimate(self) -> bool:
+        return False
 
     @property
     def exact(self) -> bool:

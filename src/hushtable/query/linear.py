@@ -61,6 +61,10 @@ class LinearNoise:
         return _over(fourth, self.variance**2)
 
     @property
+    def estimate(self) -> bool:
+        return False
+
+    @property
     def exact(self) -> bool:
         """Whether half widths come from the exact law rather than from the normal limit."""
         if len(self.terms) <= 1:

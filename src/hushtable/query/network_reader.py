@@ -48,6 +48,7 @@ class NetworkReader:
     fit: Callable[[], FittedNetwork]
 
     note = NOTE
+    estimate = True
 
     @cached_property
     def fitted(self) -> FittedNetwork:

@@ -47,6 +47,10 @@ class NodeSummary:
     errors: Errors
 
     @property
+    def estimate(self) -> bool:
+        return True
+
+    @property
     def note(self) -> str:
         """Where its values and errors come from."""
         what = "nodes" if self.structure.on == "dyadic" else "Haar coefficients"

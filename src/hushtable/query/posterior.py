@@ -284,6 +284,10 @@ class PosteriorLaw:
         return float(self.cumulants[1])
 
     @property
+    def estimate(self) -> bool:
+        return True
+
+    @property
     def exact(self) -> bool:
         """Whether quantiles come from the posterior itself, and not from its first cumulants."""
         return self.parts <= FEW_PARTS or not bool(nearly_normal(self.cumulants))

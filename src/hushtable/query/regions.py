@@ -67,6 +67,10 @@ class RegionReader:
     likelihood: Likelihood = "joint"
 
     @property
+    def estimate(self) -> bool:
+        return True
+
+    @property
     def note(self) -> str:
         """Where its values and errors come from."""
         negative = ", none negative" if self.estimator.prior == "non-negative" else ""

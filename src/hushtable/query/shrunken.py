@@ -35,7 +35,7 @@ UNIT = 1024
 """Thresholds are stored as whole multiples of one part in this many."""
 
 NOTE = (
-    "shrunken coefficients; the error is an estimate from above:"
+    "shrunken coefficients; the error is bounded from above:"
     " the noise before shrinking, and how far shrinking moved the answer"
 )
 
@@ -81,8 +81,8 @@ class ShiftedNoise:
         return self.noise.variance + self.shift**2
 
     @property
-    def exact(self) -> bool:
-        return False
+    def estimate(self) -> bool:
+        return self.noise.estimate
 
     def half_width(self, confidence: float) -> float:
         """Where |noise| ≤ h, the error is at most h + |shift|, whatever the table was."""
@@ -100,8 +100,8 @@ class _Shared:
         return self.noise.variance
 
     @property
-    def exact(self) -> bool:
-        return self.noise.exact
+    def estimate(self) -> bool:
+        return self.noise.estimate
 
     @lru_cache(maxsize=1 << 14)  # noqa: B019 - few and small
     def half_width(self, confidence: float) -> float:
@@ -119,6 +119,7 @@ class ShrunkenCoefficients:
     thresholds: NDArray[np.int64]
 
     note = NOTE
+    estimate = False
 
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
         return NoisyCoefficients(self.transform, self.read, self.scale, NOTE, refine)

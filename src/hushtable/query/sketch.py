@@ -22,7 +22,7 @@ from hushtable.summaries.sketch import Sketch
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Estimate = Literal["mean", "median"]
+Combination = Literal["mean", "median"]
 
 MOST_CELLS = 2**23
 """Cells that one question may look up."""
@@ -35,12 +35,16 @@ class SketchReader:
     sketch: Sketch
     read: Callable[[], NDArray[Any]]
     scale: Fraction
-    estimate: Estimate
+    combination: Combination
+
+    @property
+    def estimate(self) -> bool:
+        return True
 
     @property
     def note(self) -> str:
         """Where its values and errors come from."""
-        return f"{self.estimate} of the rows of a count sketch; its error is estimated"
+        return f"{self.combination} of the rows of a count sketch; its error is estimated"
 
     @cached_property
     def buckets(self) -> NDArray[Any]:
@@ -61,7 +65,7 @@ class SketchReader:
             squares = np.square(self.buckets.astype(np.float64)).mean()
             shared = max(float(squares) - noise, 0.0)
         rows = self.sketch.rows
-        factor = 1 / rows if self.estimate == "mean" else min(1.0, math.pi / 2 / rows)
+        factor = 1 / rows if self.combination == "mean" else min(1.0, math.pi / 2 / rows)
         return (noise + shared) * factor
 
     def law(self, region: Region) -> NoiseLaw:
@@ -88,7 +92,7 @@ class SketchReader:
         return Estimates(self._combined(sums), laws, which)
 
     def _combined(self, rows: Floats) -> Floats:
-        combine = np.mean if self.estimate == "mean" else np.median
+        combine = np.mean if self.combination == "mean" else np.median
         return np.asarray(combine(rows, axis=0), np.float64)
 
     def _looked_up(self, row: int, codes: Integers) -> Floats:

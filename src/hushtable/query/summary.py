@@ -49,6 +49,10 @@ class CellSummary:
     errors: Errors
 
     @property
+    def estimate(self) -> bool:
+        return True
+
+    @property
     def note(self) -> str:
         """Where its values and errors come from."""
         return self.errors.note

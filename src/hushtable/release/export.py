@@ -82,7 +82,8 @@ def _cell_batches(release: Release, whole: bool) -> Iterator[pa.RecordBatch]:
     schema = release.schema
     flat = (whole_counts(release.cells()) if whole else release.cells()).reshape(-1)
     decoders = {attribute.name: decoder(attribute) for attribute in schema.attributes}
-    count_name, stderr_name = unused_names([*decoders, "count", "stderr"])[-2:]
+    names = unused_names([*decoders, "count", "stderr", "estimate"])
+    count_name, stderr_name, estimate_name = names[-3:]
     for start in range(0, schema.cells, _BATCH):
         counts = flat[start : start + _BATCH]
         counts = counts if counts.dtype.kind == "f" else counts.astype(np.int64)
@@ -94,6 +95,8 @@ def _cell_batches(release: Release, whole: bool) -> Iterator[pa.RecordBatch]:
         columns[count_name] = pa.array(counts)
         if not whole:
             columns[stderr_name] = pa.array(release.cell_stderrs(codes))
+            if release.estimate:
+                columns[estimate_name] = pa.array(np.ones(len(counts), bool))
         yield pa.RecordBatch.from_pydict(columns)
 
 

@@ -23,6 +23,10 @@ class Reader(Protocol):
     def note(self) -> str:
         """Where its values and errors come from."""
 
+    @property
+    def estimate(self) -> bool:
+        """Whether some of its intervals are estimates, which may hold less often than they say."""
+
     def law(self, region: Region) -> NoiseLaw:
         """The law of the noise in the count of a region; reads no data."""
 

@@ -87,6 +87,14 @@ class Release:
         """Whether its noise came from the operating system's randomness."""
         return self._manifest.private
 
+    @property
+    def estimate(self) -> bool:
+        """Whether some of its intervals are estimates, which may hold less often than they say.
+
+        Each answer says for itself whether its own interval is one.
+        """
+        return self._reader.estimate
+
     def verify(self) -> None:
         """Check every byte against the manifest's checksums."""
         for array in self.arrays.values():
