@@ -1,4 +1,4 @@
-"""The command that attacks mechanisms: what it loses on small tables, exactly and in runs."""
+"""The command that attacks mechanisms: what they lose, and whether their intervals hold."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ SHOWN = ("schema", "neighbours", "pairs", "exact loss", "lower bound", "verdict"
 @click.option("--epsilon", "-e", default="1", show_default=True, help="The ε that is claimed.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of one mechanism.")
 @click.option("--runs", type=int, help="Runs on each of two tables, 100 at least.  [default: 2000]")
+@click.option("--releases", type=int, help="Of each table, for coverage.  [default: 10]")
 @click.option("--nightly", is_flag=True, help="Minutes, not seconds: more runs, on every schema.")
 @click.option("--seed", type=int, help="Noise that can be repeated.  [default: the system's]")
 @click.option("--out", "-o", type=FilePath, help="Also write a report: a new .md file.")
@@ -45,6 +46,7 @@ def audit(
     epsilon: str,
     settings: tuple[str, ...],
     runs: int | None,
+    releases: int | None,
     nightly: bool,
     seed: int | None,
     out: Path | None,
@@ -53,9 +55,10 @@ def audit(
     """Attack mechanisms on small tables: do they lose more than ε? Reads no data.
 
     All neighbours of all small tables are checked exactly, under both relations, a lower bound on ε
-    is shown by experiment, and noise is compared with its law. Without a name every mechanism is
-    audited. Exits with 1 if more than ε is lost. Built-in schemas: range, other, two, one-row,
-    several-rows, ladder, tree, grid, trees, bits.
+    is shown by experiment, noise is compared with its law, and the truth must lie inside intervals
+    as often as they promise. Without a name every mechanism is audited. Exits with 1 if more than ε
+    is lost or intervals are too short. Built-in schemas: range, other, two, one-row, several-rows,
+    ladder, tree, grid, trees, bits.
 
     Example: hush audit privelet --schema ladder --schema tree --epsilon 1
     """
@@ -70,6 +73,7 @@ def audit(
         "epsilon": epsilon,
         "settings": key_values(settings),
         "runs": runs,
+        "releases": releases,
         "nightly": nightly,
         "entropy": None if seed is None else SeededEntropy(seed),
     }
@@ -180,13 +184,23 @@ def _print(found: list[Audit], left_out: dict[str, str]) -> None:
 
 
 def _print_one(found: Audit) -> None:
-    from hushtable.evaluation.auditing.report import COLUMNS, noise_words, problems, rows, sentence
+    from hushtable.evaluation.auditing.report import (
+        COLUMNS,
+        COVERED,
+        coverage_rows,
+        noise_words,
+        problems,
+        rows,
+        sentence,
+    )
     from hushtable.privacy.loss import format_epsilon
 
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"
     shown = [COLUMNS.index(name) for name in SHOWN]
     print_table(title, list(SHOWN), [[row[i] for i in shown] for row in rows(found)], left=2)
     print(f"Noise: {noise_words(found)}.")
+    if found.coverage:
+        print_table("truth inside intervals", COVERED, coverage_rows(found), left=1)
     for problem in problems(found):
         print(problem)
     for name, reason in found.left_out.items():

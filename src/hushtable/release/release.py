@@ -121,8 +121,11 @@ class Release:
         """
         from hushtable.query.sql import parse_query
 
-        return self._answer(
-            parse_query(query, self.schema), confidence, simultaneous, row_cap=row_cap
+        return self.answer(
+            parse_query(query, self.schema),
+            confidence=confidence,
+            simultaneous=simultaneous,
+            row_cap=row_cap,
         )
 
     def table(
@@ -144,11 +147,17 @@ class Release:
             groups,
             columns=(*range(len(groups)), "count"),
         )
-        return self._answer(query, confidence, simultaneous, row_cap=row_cap)
+        return self.answer(query, confidence=confidence, simultaneous=simultaneous, row_cap=row_cap)
 
-    def _answer(
-        self, query: Query, confidence: float, simultaneous: bool, *, row_cap: int
+    def answer(
+        self,
+        query: Query,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        row_cap: int = ROW_CAP,
     ) -> ResultTable:
+        """Answer a parsed question."""
         check_row_cap(query, self.schema, row_cap)
         labels, groups = [], []
         for group in query.groups:

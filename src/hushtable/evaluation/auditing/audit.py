@@ -8,13 +8,16 @@ Attacks that look at different things. Two are on the mechanism, under both neig
    lose the most, and says which ε the outputs show to be lost. It needs no scale to be believed.
    An ordinary audit does so once for each relation, a nightly one for every schema as well.
 
-A third one looks at the sampler itself:
+A third one looks at the sampler itself, a fourth one at the answers:
 
 3. the **law of the noise** (`noise_law`): every kind of draw that was asked for is made again, up
-   to millions of times, and compared with its closed form.
+   to millions of times, and compared with its closed form;
+4. **coverage** (`coverage`): releases of known tables are asked all kinds of questions, and the
+   truth must lie inside intervals as often as they promise.
 
 A mechanism that passes all may still be wrong on tables that were not tried; one that fails any
-is wrong (the second, but for a chance of 1 − confidence over the whole audit, the third of 10⁻⁹).
+is wrong (the second, but for a chance of 1 − confidence over the whole audit, the last two of
+10⁻⁹).
 """
 
 from __future__ import annotations
@@ -27,6 +30,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BudgetError, OptionError
+from hushtable.evaluation.auditing.coverage import (
+    COVERAGE,
+    VARIANTS,
+    Coverage,
+    CoverageAttack,
+    short,
+)
+from hushtable.evaluation.auditing.coverage_cases import MIDDLING, SHAPES, cases_of, middling
 from hushtable.evaluation.auditing.likelihood import Contest
 from hushtable.evaluation.auditing.lower_bound import LowerBound, lower_bound
 from hushtable.evaluation.auditing.noise_law import LAW, LawCheck, check_noise
@@ -49,9 +60,13 @@ if TYPE_CHECKING:
     from hushtable.noise.entropy import Entropy
 
 RUNS, NIGHTLY_RUNS = 2000, 10_000
+RELEASES, NIGHTLY_RELEASES = 10, 100
+"""Of every table whose releases are asked questions."""
+_USUAL_SHAPES = ("flat", "clusters")
 CONFIDENCE = 0.999
 """Of all lower bounds of an audit together."""
 FEWEST_RUNS, MOST_RUNS = 100, 10**7
+MOST_RELEASES = 10**6
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
@@ -121,11 +136,13 @@ class Audit:
     """Built-in schemas that the mechanism does not take, and why."""
     noise: tuple[LawCheck, ...] = ()
     """The kinds of draws that it asked for, and whether they follow their laws."""
+    coverage: tuple[Coverage, ...] = ()
+    """How often intervals held, by kind of question and confidence."""
     confidence: float = CONFIDENCE
 
     @property
     def holds(self) -> bool:
-        """Whether no attack showed a loss above ε."""
+        """Whether no attack showed a loss above ε, or an interval that is too short."""
         return not self.caught_by
 
     @property
@@ -134,6 +151,8 @@ class Audit:
         found = {by for finding in self.findings for by in finding.caught_by(self.epsilon)}
         if any(law.problem for law in self.noise):
             found.add(LAW)
+        if short(self.coverage):
+            found.add(COVERAGE)
         return tuple(sorted(found))
 
     @property
@@ -166,6 +185,7 @@ class Audit:
             "noise": [
                 {"what": law.what, "draws": law.draws, "problem": law.problem} for law in self.noise
             ],
+            "coverage": [one.to_dict() for one in self.coverage],
             "left_out": dict(self.left_out),
         }
 
@@ -183,6 +203,7 @@ def audit(
     epsilon: EpsilonLike = "1",
     settings: Mapping[str, Any] | None = None,
     runs: int | None = None,
+    releases: int | None = None,
     nightly: bool = False,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
@@ -190,10 +211,14 @@ def audit(
     """Attack a mechanism on small schemas, under both neighbour relations. Reads no data.
 
     `schemas` are small schemas of one's own or names of built-in ones, by default all of these.
-    Lower bounds take `runs` runs on each of two tables. `nightly` takes many more, and more paths.
+    Lower bounds take `runs` runs on each of two tables; intervals are looked at in `releases`
+    releases of each of several tables, 0 for none. `nightly` takes many more of both, and more
+    paths.
     Noise is the operating system's unless `entropy` is given, which makes an audit repeatable.
     """
     number = _checked_runs((NIGHTLY_RUNS if nightly else RUNS) if runs is None else runs)
+    usual = NIGHTLY_RELEASES if nightly else RELEASES
+    made = _checked_releases(usual if releases is None else releases)
     recipe = _found(mechanism)
     job = _Job(
         recipe,
@@ -214,7 +239,12 @@ def audit(
         for i, finding in enumerate(checked)
     ]
     noise = tuple(job.noise_checked(findings))
-    return Audit(recipe.name, job.settings, job.epsilon, tuple(findings), left_out, noise)
+    open_to = (
+        [middling(name) for name in MIDDLING] if schemas is None else [s.schema for s in taken]
+    )
+    shapes = SHAPES if nightly else _USUAL_SHAPES
+    coverage = tuple(job.covered(open_to, shapes, made)) if made else ()
+    return Audit(recipe.name, job.settings, job.epsilon, tuple(findings), left_out, noise, coverage)
 
 
 def _asked_schemas(schemas: str | Schema | Sequence[str | Schema]) -> list[AuditSchema]:
@@ -253,6 +283,13 @@ def _checked_runs(runs: object) -> int:
     if isinstance(runs, bool) or not isinstance(runs, int) or not FEWEST_RUNS <= runs <= MOST_RUNS:
         raise OptionError(f"runs must be a whole number from {FEWEST_RUNS} to {MOST_RUNS:,}")
     return runs
+
+
+def _checked_releases(releases: object) -> int:
+    whole = isinstance(releases, int) and not isinstance(releases, bool)
+    if not whole or not 0 <= releases <= MOST_RELEASES:  # type: ignore[operator]
+        raise OptionError(f"releases must be a whole number from 0 to {MOST_RELEASES:,}")
+    return int(releases)  # type: ignore[call-overload, no-any-return]
 
 
 def _found(mechanism: str | Mechanism) -> Mechanism:
@@ -333,6 +370,18 @@ class _Job:
                 with suppress(BudgetError):  # the curator kept it from drawing
                     draws += self._contest(finding).recorded(0, self._noise())[1]
         return check_noise(draws, self._noise)
+
+    def covered(
+        self, schemas: Sequence[Schema], shapes: Sequence[str], releases: int
+    ) -> list[Coverage]:
+        """How often intervals hold, over releases of tables of every shape."""
+        variants = [self.settings] if self.settings else VARIANTS.get(self.mechanism.name, [{}])
+        attack = CoverageAttack(self.mechanism, self.epsilon, releases, self._noise)
+        return attack.run(
+            [case for schema in schemas for case in cases_of(schema, shapes)],
+            variants,
+            lambda done, total: self.progress("coverage of the intervals", done, total),
+        )
 
     def _contest(self, finding: Finding) -> Contest:
         assert finding.exact is not None and finding.exact.example is not None

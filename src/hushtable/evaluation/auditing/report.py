@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable import __version__
+from hushtable.evaluation.auditing.coverage import COVERAGE, LEVELS, Coverage, short
 from hushtable.evaluation.auditing.noise_law import LAW
 from hushtable.privacy.loss import format_epsilon
 from hushtable.query.answer import show_percent
@@ -49,8 +50,15 @@ again up to millions of times by the sampler that publishing uses, against their
 priority samples, against the rule written out. Sound noise is blamed at most once in about a
 billion audits.
 
-An audit finds mistakes; that it finds none is no proof. It does not look at the ledger, at how
-files are read, at error bars or at answers."""
+**Coverage**: releases of tables of a few shapes (the same count everywhere and correlated clusters;
+in a nightly audit also nothing at all, one peak, a checkerboard) are asked for their total, cells,
+marginals, hierarchy nodes, ranges and unions of boxes, at 90, 95 and 99.9 %, and at 95 % all at
+once. A promise must hold as often as it says: each question by itself, and all of one kind
+together. Shares that promises which are kept would fall to less than once in a billion audits
+(Hoeffding) are violations. Estimates promise nothing; the share that held is shown.
+
+An audit finds mistakes; that it finds none is no proof. It does not look at the ledger, or at how
+files are read."""
 
 
 def verdict(audit: Audit) -> str:
@@ -61,13 +69,15 @@ def verdict(audit: Audit) -> str:
             f"no loss above ε = {epsilon} found: at most {audit.largest_loss:.4g} exactly,"
             f" at least {audit.largest_bound:.3g} by experiment"
         )
-    shown = [by for by in audit.caught_by if by != LAW]
+    shown = [by for by in audit.caught_by if by not in (LAW, COVERAGE)]
     refused = any(finding.refusal is not None for finding in audit.findings)
     told = [f"more than ε = {epsilon} is lost, shown by the {_joined(shown)}"] if shown else []
     if refused and shown == ["exact check"]:
         told = [f"it asks for more than ε = {epsilon}, and the curator refuses"]
     if LAW in audit.caught_by:
         told.append("noise is not what it says")
+    if COVERAGE in audit.caught_by:
+        told.append("intervals hold less often than they promise")
     return f"VIOLATION: {', and '.join(told)}"
 
 
@@ -93,7 +103,8 @@ def problems(audit: Audit) -> list[str]:
                 f"{where}: {bound.event}: {often:,} times on one table, {seldom:,} on its"
                 f" neighbour, of {bound.runs:,} each; so ε > {bound.epsilon:.3g}"
             )
-    return found + [f"{law.what}: {law.problem}" for law in audit.noise if law.problem]
+    found += [f"{law.what}: {law.problem}" for law in audit.noise if law.problem]
+    return found + short(audit.coverage)
 
 
 def _tables(finding: Finding) -> str:
@@ -127,7 +138,53 @@ def _strays(law: LawCheck) -> bool:
     return law.problem is not None
 
 
-SUMMARY = ["mechanism", "schemas", "pairs", "exact loss", "lower bound", "noise", "verdict"]
+COVERED = ["questions", "promised", *(f"in {level.words}" for level in LEVELS)]
+COVERED += ["estimates", *(f"in {level.words}" for level in LEVELS)]
+
+
+def coverage_rows(audit: Audit) -> list[list[str]]:
+    """How often intervals held: a row for each kind of question, promises before estimates."""
+    found = []
+    for kind in dict.fromkeys(one.kind for one in audit.coverage):
+        of_kind = {one.level: one for one in audit.coverage if one.kind == kind}
+        levels = [of_kind[level] for level in LEVELS]
+        promised, estimated = levels[0].promised, levels[0].estimated
+        found.append(
+            [
+                kind,
+                f"{promised:,}",
+                *(_share(one.share, promised, short=one.problem is not None) for one in levels),
+                f"{estimated:,}",
+                *(_share(one.estimate_share, estimated) for one in levels),
+            ]
+        )
+    return found
+
+
+def _share(share: float, tried: int, *, short: bool = False) -> str:
+    return "" if not tried else f"{100 * share:.2f} %" + (" SHORT" if short else "")
+
+
+def _coverage_cell(coverage: Sequence[Coverage]) -> str:
+    """Promises and estimates at 95 %: the kind of question that held least often."""
+    level = [one for one in coverage if one.level.confidence == 0.95]
+    promised = [one.share for one in level if one.promised and not one.level.together]
+    estimated = [one.estimate_share for one in level if one.estimated and not one.level.together]
+    told = [f"{100 * min(promised):.1f} %"] if promised else []
+    told += [f"estimates {100 * min(estimated):.1f} %"] if estimated else []
+    return ", ".join(told) or "not tried"
+
+
+SUMMARY = [
+    "mechanism",
+    "schemas",
+    "pairs",
+    "exact loss",
+    "lower bound",
+    "noise",
+    "inside 95 % intervals",
+    "verdict",
+]
 
 
 def summary_row(audit: Audit) -> list[str]:
@@ -140,6 +197,7 @@ def summary_row(audit: Audit) -> list[str]:
         f"{audit.largest_loss:.4g}",
         f"{audit.largest_bound:.3g}",
         "strays" if any(map(_strays, audit.noise)) else "as stated",
+        _coverage_cell(audit.coverage),
         f"VIOLATION ({_joined(audit.caught_by)})" if audit.caught_by else "holds",
     ]
 
@@ -210,6 +268,8 @@ def _found(audit: Audit) -> list[str]:
         *_table(COLUMNS, rows(audit)),
         "",
         f"Noise: {noise_words(audit)}.",
+        "",
+        *(_table(COVERED, coverage_rows(audit)) if audit.coverage else ["Coverage: not tried."]),
         "",
         *told,
         *([""] if told else []),

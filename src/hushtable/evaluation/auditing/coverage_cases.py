@@ -1,0 +1,180 @@
+"""What the coverage attack asks: small and middling tables, and all kinds of questions of them.
+
+Every table of counts is one of a few shapes that are hard on somebody: nothing at all, the same
+count everywhere (a filter hides all of it), one peak, correlated clusters, and a checkerboard,
+which no model of few attributes sees.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.evaluation.range_queries import random_ranges
+from hushtable.query.batch import range_boxes
+from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.grouping import COUNT, Group, Query
+from hushtable.schema import Schema
+
+Table = NDArray[np.int64]
+
+SHAPES = ("empty", "flat", "peak", "clusters", "checkerboard")
+
+FLAT = 60
+"""In every cell of a flat table: a whole number of people that a filter may hide."""
+PEAK = 2000
+PEOPLE = 3000
+RANGES = 12
+UNIONS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question, or a table of them, and which kind it is."""
+
+    kind: str
+    query: Query
+
+    def words(self, row: int) -> str:
+        """One of its rows, for people."""
+        return f"row {row + 1} of {self.kind}" if self.query.groups else self.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A table of a schema, and what is asked of its releases."""
+
+    name: str
+    schema: Schema
+    counts: Table
+    questions: tuple[Question, ...]
+
+
+def cases_of(schema: Schema, shapes: Sequence[str]) -> Iterator[Case]:
+    """Tables of some shapes over a schema, with the same questions."""
+    questions, tables = tuple(questions_of(schema)), tables_of(schema.shape)
+    for shape in shapes:
+        yield Case(f"{schema.name}, {shape}", schema, tables[shape], questions)
+
+
+def tables_of(shape: tuple[int, ...]) -> dict[str, Table]:
+    """One table of each shape."""
+    random = np.random.default_rng(1)
+    peak = np.zeros(shape, np.int64)
+    peak[tuple(size // 3 for size in shape)] = PEAK
+    even = np.indices(shape).sum(axis=0) % 2 == 0
+    return {
+        "empty": np.zeros(shape, np.int64),
+        "flat": np.full(shape, FLAT, np.int64),
+        "peak": peak,
+        "clusters": random.multinomial(PEOPLE, _clusters(shape, random).reshape(-1)).reshape(shape),
+        "checkerboard": np.where(even, 2 * PEOPLE // even.size + 1, 0).astype(np.int64),
+    }
+
+
+def _clusters(shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.float64]:
+    """The chances of a mixture of three products of steep marginals: attributes depend."""
+    chances = np.zeros(shape)
+    for _ in range(3):
+        product = np.ones(shape)
+        for axis, size in enumerate(shape):
+            steep = random.permutation(1 / np.arange(1, size + 1) ** 1.5)
+            product *= steep.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        chances += product / product.sum() / 3
+    return np.asarray(chances / chances.sum())
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────────────
+
+
+def questions_of(schema: Schema) -> Iterator[Question]:
+    """The total, cells, marginals, hierarchy nodes, ranges, and unions of boxes."""
+    axes = range(len(schema.shape))
+    yield Question("the total", Query(_everything(schema)))
+    yield Question("cells", _grouped(schema, tuple(axes)))
+    if len(axes) > 1:
+        for axis in axes:
+            yield Question("values", _grouped(schema, (axis,)))
+    if len(axes) > 2:
+        for pair in itertools.combinations(axes, 2):
+            yield Question("pairs", _grouped(schema, pair))
+    for axis, level in _levels(schema):
+        yield Question("nodes", _grouped(schema, (axis,), level))
+    ranges = random_ranges(schema, RANGES, seed=2)
+    for box in range_boxes(ranges.starts, ranges.stops):
+        yield Question("ranges", Query((box,)))
+    random = np.random.default_rng(3)
+    for _ in range(UNIONS):
+        yield Question("unions", Query(_union(schema.shape, random)))
+
+
+def _everything(schema: Schema) -> Region:
+    return (Box.full(schema.shape),)
+
+
+def _grouped(schema: Schema, axes: tuple[int, ...], level: int | None = None) -> Query:
+    names = [schema.attributes[axis].name for axis in axes]
+    groups = tuple(Group(axis, level, name) for axis, name in zip(axes, names, strict=True))
+    return Query(_everything(schema), groups, columns=(*range(len(groups)), COUNT))
+
+
+def _levels(schema: Schema) -> Iterator[tuple[int, int]]:
+    """The levels between the root and the leaves of every hierarchy."""
+    for axis, attribute in enumerate(schema.attributes):
+        if attribute.hierarchy is not None:
+            for level in range(1, attribute.hierarchy.height):
+                yield axis, level
+
+
+def _union(shape: tuple[int, ...], random: np.random.Generator) -> Region:
+    """A or B: codes A of one attribute, or codes B of another; as disjoint boxes."""
+    first = int(random.integers(len(shape)))
+    chosen = [_codes(size, random) for size in shape]
+    whole = Box.full(shape).sets
+    boxes = [_with(whole, {first: chosen[first]})]
+    if len(shape) > 1:
+        second = (first + 1) % len(shape)
+        rest = chosen[first].complement(shape[first])
+        boxes.append(_with(whole, {first: rest, second: chosen[second]}))
+    return tuple(box for box in boxes if box.cells)
+
+
+def _with(sets: tuple[CodeSet, ...], changed: dict[int, CodeSet]) -> Box:
+    return Box(tuple(changed.get(axis, codes) for axis, codes in enumerate(sets)))
+
+
+def _codes(size: int, random: np.random.Generator) -> CodeSet:
+    """A third of the codes, at least one."""
+    picked = random.permutation(size)[: max(size // 3, 1)]
+    return CodeSet.union_of(CodeSet.single(int(code)) for code in picked)
+
+
+# ── schemas ──────────────────────────────────────────────────────────────────────────────────────
+
+_JOB = {
+    "name": "job",
+    "kind": "nominal",
+    "tree": {"office": ["clerk", "boss"], "field": ["farmer", "driver", "miner"]},
+}
+_MIDDLING: dict[str, list[dict[str, Any]]] = {
+    "line": [{"name": "age", "kind": "ordinal", "range": [0, 63]}],
+    "census": [
+        {"name": "age", "kind": "ordinal", "range": [0, 7]},
+        _JOB,
+        {"name": "sex", "kind": "ordinal", "labels": ["f", "m"], "outside": "other"},
+    ],
+    "flags": [{"name": name, "kind": "ordinal", "labels": ["0", "1"]} for name in "abcde"],
+}
+MIDDLING = tuple(_MIDDLING)
+
+
+@cache
+def middling(name: str) -> Schema:
+    """A schema of some dozens of cells by name."""
+    return Schema.from_dict({"name": name, "budget": "1000", "attribute": _MIDDLING[name]})
