@@ -18,7 +18,7 @@ from attack import Size, Tally
 TESTS = Path(__file__).parent.parent
 
 # What the attacks have in common with the tests of each part.
-for part in ("privacy", "release"):
+for part in ("evaluation", "privacy", "release"):
     sys.path.append(str(TESTS / part))
 sys.path.append(str(TESTS))
 
@@ -62,7 +62,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{value:>8.1f}s  {name}")
     for report in reports:
         for name, value in report.user_properties:
-            if name == "mutant":
+            if name in ("mutant", "coverage"):
                 terminalreporter.write_line(value)
     for report in terminalreporter.stats.get("skipped", []):
         terminalreporter.write_line(f"  skipped  {report.nodeid}: {report.longrepr[2]}")
