@@ -42,6 +42,8 @@ def publish(path: Path, out: Path) -> None:
     """Make a small release the way every release is made."""
     with open_ledger(path) as spending:
         reservation = spending.reserve(Fraction(1), mechanism="basic", out=str(out))
+        spending.drawing(reservation.id)
+        out.with_name("noise").touch()
         hidden = out.with_name(f".{out.name}")
         hidden.mkdir()
         (hidden / "manifest.json").write_text(json.dumps({"reservation": reservation.id}))
@@ -106,7 +108,9 @@ def kill_once(base: Path, lines: int) -> str:
     assert killed_after(lines, lambda: publish(path, out))
     status = [entry.status for entry in open_ledger(path).state().entries]
     if out.exists():
-        assert status in (["publishing"], ["published"]), "a release that could be voided"
+        assert status in (["publishing"], ["published"]), "a release that was not announced"
+    if out.with_name("noise").exists():
+        assert status not in ([], ["reserved"]), "noise that could be looked at for nothing"
     open_ledger(path).spend(Fraction(1), mechanism="count")
     assert Ledger.read(path).spent == len(status) + 1
     return status[0] if status else "nothing"

@@ -133,7 +133,7 @@ def _text(epsilon: Any) -> str:
 @schema_argument
 @ledger_option
 @click.option("--raise", "raise_to", metavar="E", help="Raise the total budget to E.")
-@click.option("--void", metavar="ID", help="Give back a reservation that never published.")
+@click.option("--void", metavar="ID", help="Give back a reservation that drew no noise.")
 @click.option("--restart", is_flag=True, help="Start again at zero where a ledger was and is gone.")
 @json_option
 def budget(

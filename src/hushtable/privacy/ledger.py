@@ -9,7 +9,6 @@ Times are notes: the order is the sequence.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -24,24 +23,26 @@ from typing import Any
 
 from hushtable.errors import BudgetError, LedgerError
 from hushtable.privacy.anchor import Anchor, Mark, notes_of
-from hushtable.privacy.history import Entry, History, LedgerState
+from hushtable.privacy.history import FORMAT, Entry, History, LedgerState
 from hushtable.privacy.loss import Neighbours, format_epsilon, parse_epsilon
-from hushtable.scratch import partial_folder, remove_unheld, sync_folder
+from hushtable.scratch import sync_folder
 
 __all__ = ["Entry", "Ledger", "LedgerState", "Reservation"]
 
 BUSY_SECONDS = 30.0
 _APPLICATION = 0x68757368  # "hush", in the file's header
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """An ε that is spent from now on, and where the ledger says so."""
+    """An ε that is spent from now on, and the anchor by which a release names its entry.
+
+    The anchor is the entry's hash without its number: what else was reserved is nobody's business.
+    """
 
     id: str
     epsilon: Fraction
-    anchor: dict[str, Any]
+    anchor: dict[str, str]
 
 
 class Ledger:
@@ -123,13 +124,14 @@ class Ledger:
         return self.read(self.path)
 
     def verify_anchor(self, anchor: Mapping[str, Any]) -> bool:
-        """Whether a release's anchor is an entry of this very ledger."""
+        """Whether a release's anchor is an entry of this very ledger.
+
+        Releases of format-1 ledgers also give the entry's number, which must then be right.
+        """
         with _reported(self.path):
-            history = _load(self.path)
-        sequence, hash = anchor.get("sequence"), anchor.get("hash")
-        if anchor.get("ledger") != self._ledger or type(sequence) is not int:
-            return False
-        return history.has(Mark(sequence, str(hash)))
+            place = _load(self.path).place(str(anchor.get("hash")))
+        ours = place is not None and anchor.get("ledger") == self._ledger
+        return ours and anchor.get("sequence", place) == place
 
     def check(self, epsilon: Fraction) -> None:
         """Raise what `reserve` would raise now, and spend nothing."""
@@ -143,8 +145,12 @@ class Ledger:
         """Spend ε on an answer that leaves at once: there is nothing to void."""
         return self._spend("spend", epsilon, mechanism, out)
 
+    def drawing(self, id: str) -> None:
+        """Record that noise is about to be drawn: from now on its ε stays spent."""
+        self._append({"kind": "drawing", "id": id})
+
     def publishing(self, id: str) -> None:
-        """Record that the release is about to become visible: from now on its ε stays spent."""
+        """Record that the release is about to become visible."""
         self._append({"kind": "publishing", "id": id})
 
     def published(self, id: str, manifest_sha256: str) -> None:
@@ -152,12 +158,7 @@ class Ledger:
         self._append({"kind": "published", "id": id, "manifest": manifest_sha256})
 
     def void(self, id: str) -> None:
-        """Give back a reservation whose release never came to be."""
-        with _reported(self.path):
-            entry = _load(self.path).entries.get(id)
-            if entry is not None and entry.status == "reserved" and entry.out:
-                _refuse_if_released(entry)
-                _remove_unfinished(entry)
+        """Give back a reservation for which no noise was drawn."""
         self._append({"kind": "void", "id": id})
 
     def raise_budget(self, budget: Fraction) -> None:
@@ -167,7 +168,7 @@ class Ledger:
     def _spend(self, kind: str, epsilon: Fraction, mechanism: str, out: str) -> Reservation:
         event = _spending(kind, epsilon, mechanism, out)
         mark = self._append(event)
-        anchor = {"ledger": self._ledger, "sequence": mark.sequence, "hash": mark.hash}
+        anchor = {"ledger": self._ledger, "hash": mark.hash}
         return Reservation(event["id"], parse_epsilon(epsilon), anchor)
 
     def _append(self, event: dict[str, Any], *, keep: bool = True) -> Mark:
@@ -180,9 +181,12 @@ class Ledger:
             db.execute("BEGIN IMMEDIATE")
             history = _history(db)
             _check_newest(history, self._ledger, self._anchor.read())
-            row = _row(history, event)
+            upgrade = [{"kind": "upgrade", "format": FORMAT}] if history.format < FORMAT else []
+            rows = [_row(history, new) for new in (*upgrade, event)]
             if keep:  # otherwise closing the connection rolls back
-                db.execute("INSERT INTO event VALUES (?, ?, ?)", row)
+                db.executemany("INSERT INTO event VALUES (?, ?, ?)", rows)
+                if upgrade:
+                    db.execute(f"PRAGMA user_version = {FORMAT}")
                 db.execute("COMMIT")
             if keep and held:
                 self._anchor.advance(history.head)
@@ -206,6 +210,7 @@ def _spending(kind: str, epsilon: Fraction, mechanism: str, out: str) -> dict[st
     return {
         "kind": kind,
         "id": secrets.token_hex(6),
+        "salt": secrets.token_hex(16),  # a release shows the entry's hash, which must tell nothing
         "epsilon": _stored(epsilon),
         "mechanism": mechanism,
         "out": os.path.abspath(out) if out else "",
@@ -219,7 +224,7 @@ def _row(history: History, event: dict[str, Any]) -> tuple[int, str, str]:
 
 
 def _create(path: Path, pins: dict[str, Any]) -> None:
-    event = {"kind": "open", "ledger": secrets.token_hex(16), **pins}
+    event = {"kind": "open", "format": FORMAT, "ledger": secrets.token_hex(16), **pins}
     with _connected(path, "rwc") as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
@@ -228,7 +233,7 @@ def _create(path: Path, pins: dict[str, Any]) -> None:
         if notes_of(path):
             raise LedgerError(_LOST)
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
-        db.execute(f"PRAGMA user_version = {_FORMAT}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
         db.execute("CREATE TABLE event (sequence INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
         db.execute("INSERT INTO event VALUES (?, ?, ?)", _row(History(), event))
         db.execute("COMMIT")
@@ -284,7 +289,7 @@ def _history(db: sqlite3.Connection) -> History:
         return History()  # made, but killed before its first event
     if application != _APPLICATION:
         raise LedgerError("it is a database, but not a ledger")
-    if version != _FORMAT:
+    if version > FORMAT:
         raise LedgerError("it was written by a newer hushtable: upgrade to use it")
     rows = db.execute("SELECT sequence, body, hash FROM event ORDER BY sequence")
     return History.replay(rows.fetchall())  # read to the end, so that the connection can close
@@ -320,29 +325,6 @@ def _check_budget(history: History, budget: Fraction | None) -> None:
     else:
         advice = f"to raise it, use `hush budget SCHEMA --raise {asked}`"
     raise BudgetError(f"the schema's budget is {asked} but the ledger's is {now}: {advice}")
-
-
-def _refuse_if_released(entry: Entry) -> None:
-    """Refuse to void what has a release after all, or what might be one."""
-    try:
-        manifest = json.loads(Path(entry.out, "manifest.json").read_bytes())
-        released = isinstance(manifest, dict) and manifest.get("reservation") == entry.id
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except (OSError, ValueError, RecursionError):
-        released = True
-    if released:
-        raise LedgerError(
-            f"reservation {entry.id} cannot be voided: {entry.out!r} is, or may be, its release"
-        )
-
-
-def _remove_unfinished(entry: Entry) -> None:
-    """Remove what a killed process had drawn but not published: nobody has paid for it now."""
-    if not remove_unheld(partial_folder(Path(entry.out), entry.id)):
-        raise LedgerError(
-            f"reservation {entry.id} cannot be voided: its release is still being written"
-        )
 
 
 @contextlib.contextmanager

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from .mutant import Mutant
 from .suites import (
     DURABLE,
+    FORMAT_1,
     LEDGER,
     NEIGHBOURS,
     PUBLISHING,
@@ -12,21 +15,18 @@ from .suites import (
 
 _REPLAYED = 'if sequence != event["sequence"] or self.append(event) != (body, stored):'
 
-_PAY = """    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
+_RESERVE = """    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
     try:
         step("draw")
+        books.drawing(reservation.id)
+"""
+
+_DRAW = """        noise = make_noise()
         curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
 """
 
-_PAY_LATE = """    curator = Curator(
-        holding, exposure=schema.exposure, account=Account(amount), noise=noise
-    )
-    content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
-    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
-    try:
-        step("draw")
-"""
+_RECORD = "        books.drawing(reservation.id)\n"
 
 _ANNOUNCE = """        books.publishing(reservation.id)
         checksum = write_manifest(partial, manifest)
@@ -89,9 +89,45 @@ LEDGERS = [
     Mutant(
         "published releases can be voided",
         "privacy/history.py",
-        "if entry.status != _BEFORE[step]:",
-        'if step != "void" and entry.status != _BEFORE[step]:',
+        "if entry.status != _BEFORE[self.format][step]:",
+        'if step != "void" and entry.status != _BEFORE[self.format][step]:',
         (f"{LEDGER}::TestVoiding",),
+    ),
+    Mutant(
+        "noise looked at and given back",
+        "privacy/history.py",
+        "entry.status != _BEFORE[self.format][step]:",
+        'entry.status not in (_BEFORE[self.format][step], *["drawing"] * (step == "void")):',
+        (f"{LEDGER}::TestVoiding", f"{PUBLISHING}::TestFailuresOnTheWay"),
+        quick=True,
+    ),
+    Mutant(
+        "noise of an older ledger's reservation given back",
+        "privacy/history.py",
+        'if entry.status == "reserved":',
+        "if False:",
+        (FORMAT_1,),
+    ),
+    Mutant(
+        "an older ledger not marked as upgraded",
+        "privacy/ledger.py",
+        'db.execute(f"PRAGMA user_version = {FORMAT}")\n                db.execute("COMMIT")',
+        'db.execute("COMMIT")',
+        (FORMAT_1,),
+    ),
+    Mutant(
+        "releases that tell how often was tried",
+        "privacy/ledger.py",
+        'anchor = {"ledger": self._ledger, "hash": mark.hash}',
+        'anchor = {"ledger": self._ledger, "hash": mark.hash, "sequence": mark.sequence}',
+        (f"{PUBLISHING}::TestOrder",),
+    ),
+    Mutant(
+        "entries that can be guessed from their hashes",
+        "privacy/ledger.py",
+        '"salt": secrets.token_hex(16)',
+        '"salt": ""',
+        (f"{LEDGER}::TestSpending",),
     ),
     Mutant(
         "more than the budget",
@@ -114,21 +150,28 @@ LEDGERS = [
         "if notes_of(path):\n            pass",
         (f"{LEDGER}::TestTampering", f"{DURABLE}::TestTamperedLedgers"),
     ),
-    Mutant(
-        "a release that exists is voided",
-        "privacy/ledger.py",
-        "_refuse_if_released(entry)\n                _remove",
-        "_remove",
-        (f"{LEDGER}::TestVoiding",),
-    ),
 ]
 
 PUBLISHED = [
     Mutant(
         "paid after drawing",
         "publishing.py",
-        _PAY,
-        _PAY_LATE,
+        _RESERVE + _DRAW,
+        textwrap.indent(textwrap.dedent(_DRAW), "    ") + _RESERVE,
+        (f"{PUBLISHING}::TestOrder",),
+    ),
+    Mutant(
+        "drawing recorded after the noise was drawn",
+        "publishing.py",
+        _RECORD + _DRAW,
+        _DRAW + _RECORD,
+        (f"{PUBLISHING}::TestOrder",),
+    ),
+    Mutant(
+        "the key of the noise drawn before paying",
+        "publishing.py",
+        "    return lambda: EntropyNoise(entropy)",
+        "    made = EntropyNoise(entropy)\n    return lambda: made",
         (f"{PUBLISHING}::TestOrder",),
     ),
     Mutant(
