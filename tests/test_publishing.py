@@ -565,4 +565,5 @@ if __name__ == "__main__":
     for name in STEPS:
         place = Path(sys.argv[1], name)
         place.mkdir()
+        os.environ["HUSHTABLE_STATE"] = str(place / "state")
         killed_at(name, World(place))

@@ -22,6 +22,7 @@ from hushtable import __version__
 from hushtable.counting import CsvFormat, code_table, count_table
 from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
+from hushtable.ledgers import ledger_path, open_ledger
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
 from hushtable.planner import Workload, plan
 from hushtable.privacy.account import Account
@@ -70,7 +71,8 @@ def publish(
 
     `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. `auto`
     publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
-    default the schema's file name with `.ledger` added. `csv` says how CSV files are written
+    default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
+    A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
     where their first line does not tell. An `entropy` source other than the
     system's is for tests and experiments: the release is then marked as not private.
     """
@@ -129,17 +131,6 @@ def curate(
     holding = count_table(data, schema, csv)
     _open_to_spend(schema, ledger).spend(amount, mechanism=f"curator: {purpose}")
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=make_noise())
-
-
-def open_ledger(schema: Schema, ledger: str | Path | None = None) -> Ledger:
-    """The dataset's ledger, by default beside its schema; made at first use."""
-    return Ledger.open(
-        _ledger_path(schema, ledger),
-        dataset=schema.name,
-        budget=schema.budget,
-        neighbours=schema.neighbours,
-        unit=None if schema.unit is None else str(schema.unit),
-    )
 
 
 def _ignore(step: str) -> None:
@@ -209,18 +200,10 @@ def _check_free(target: Path) -> None:
         raise OptionError(f"{target} is there already; releases are never overwritten")
 
 
-def _ledger_path(schema: Schema, ledger: str | Path | None) -> Path:
-    if ledger is not None:
-        return Path(ledger)
-    if schema.source is None:
-        raise OptionError("this schema is not from a file: say where the ledger is (ledger=…)")
-    return schema.source.with_name(schema.source.name + ".ledger")
-
-
 def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
     """Refuse what cannot be paid. A ledger is made, and pinned to its schema, only to be spent."""
-    path = _ledger_path(schema, ledger)
-    Ledger.check_not_lost(path)
+    path = ledger_path(schema, ledger)
+    Ledger.check_first(path, schema.dataset_name)
     if path.exists():
         open_ledger(schema, path).check(amount)
     elif amount > schema.budget:

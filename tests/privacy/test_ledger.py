@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import BudgetError, HushError, LedgerError
-from hushtable.privacy import history, ledger
+from hushtable.privacy import history, ledger, storage
 from hushtable.privacy.ledger import Ledger
 
 SPENDER = Path(__file__).with_name("spender.py")
@@ -199,7 +199,8 @@ class TestSpending:
         assert spending.state().spent == 1
 
     def test_an_anchor_is_known_by_its_own_ledger_only(self, path: Path) -> None:
-        spending, other = open_ledger(path), open_ledger(path.with_name("other"))
+        spending = open_ledger(path)
+        other = open_ledger(path.with_name("other"), dataset="other")
         anchor = spending.reserve(Fraction(1), mechanism="basic", out="").anchor
         assert spending.verify_anchor(anchor) and not other.verify_anchor(anchor)
         assert anchor.keys() == {"ledger", "hash"}
@@ -390,16 +391,16 @@ class TestTampering:
         path.unlink()
         if emptied:
             path.touch()
-        for attempt in (open_ledger, Ledger.check_not_lost):
-            with refused(LedgerError, "is gone: put it back"):
+        for attempt in (open_ledger, lambda path: Ledger.check_first(path, "census")):
+            with refused(LedgerError, "is gone: put it back", '--new-ledger "why"'):
                 attempt(path)
-        Ledger.restart(path)
+        assert open_ledger(path, why="the disk broke").state().why == "the disk broke"
         assert open_ledger(path).state().spent == 0
 
     def test_a_ledger_that_is_there_cannot_be_started_again(self, path: Path) -> None:
         reserve(open_ledger(path))
-        with refused(LedgerError, "only a ledger that is gone"):
-            Ledger.restart(path)
+        with refused(LedgerError, str(path), "there is a ledger here"):
+            open_ledger(path, why="for a change")
         assert open_ledger(path).state().spent > 0
 
     def test_impossible_paths_are_one_clear_line(self, path: Path) -> None:
@@ -415,8 +416,7 @@ class TestTampering:
     def test_another_ledger_in_its_place_is_noticed(self, path: Path) -> None:
         spending = open_ledger(path)
         path.unlink()
-        Ledger.restart(path)
-        open_ledger(path)
+        open_ledger(path, why="for a change")
         with refused(LedgerError, "another ledger was put in its place"):
             reserve(spending)
 
@@ -525,12 +525,12 @@ class TestFiles:
         other = path.with_name("other")
         with closing(sqlite3.connect(other)) as db:
             db.execute("PRAGMA journal_mode = WAL")
-        reserve(open_ledger(other))
+        reserve(open_ledger(other, dataset="other"))
 
     def test_whoever_comes_second_does_not_begin_the_ledger_again(self, path: Path) -> None:
         spending = open_ledger(path)
         reserve(spending)
-        ledger._create(path, {**PINS, "budget": "9"})
+        ledger._create(path, {**PINS, "budget": "9", "why": None}, [])
         assert (spending.state().budget, spending.state().spent) == (3, 1)
 
     def test_a_missing_folder_and_a_folder_for_a_file_are_refused(self, path: Path) -> None:
@@ -547,7 +547,7 @@ class TestFiles:
 
     def test_a_busy_ledger_says_so(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spending = open_ledger(path)
-        monkeypatch.setattr(ledger, "BUSY_SECONDS", 0.2)
+        monkeypatch.setattr(storage, "BUSY_SECONDS", 0.2)
         holder = spender("hold", path, stdin=subprocess.PIPE)
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         with refused(LedgerError, str(path), "busy"):
@@ -558,7 +558,7 @@ class TestFiles:
 
     def test_a_busy_note_says_so(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spending = open_ledger(path)
-        monkeypatch.setattr(ledger, "BUSY_SECONDS", 0.2)
+        monkeypatch.setattr(storage, "BUSY_SECONDS", 0.2)
         with spending._anchor.locked(seconds=1), refused(LedgerError, str(path), "busy"):
             reserve(spending)
 
@@ -634,8 +634,11 @@ class TestProcesses:
             "published",
         }
 
-    def test_a_kill_at_any_time_loses_nothing_that_was_said(self, path: Path) -> None:
+    def test_a_kill_at_any_time_loses_nothing_that_was_said(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for number, delay in enumerate((0.0, 0.003, 0.01, 0.03)):
+            monkeypatch.setenv("HUSHTABLE_STATE", str(path.with_name(f"state {number}")))
             place = path.with_name(str(number))
             racer = spender("race", place, 1000)
             assert racer.stdout is not None

@@ -26,7 +26,7 @@ import hushtable
 from hushtable import publishing
 from hushtable.errors import BudgetError, HushError, LedgerError
 from hushtable.mechanisms.basic import Basic
-from hushtable.privacy import ledger
+from hushtable.privacy import ledger, storage
 from hushtable.privacy.ledger import Ledger
 
 HERE = Path(__file__).parent
@@ -315,10 +315,10 @@ def another_in_its_place(world: World) -> None:
     other = world.folder / "other"
     other.mkdir()
     elsewhere = World(other)
+    (other / "people.toml").write_text(SCHEMA.replace('"people"', '"strangers"'))
     elsewhere.publish("x", epsilon="0.1")
     for path in other.glob("*.ledger*"):
         path.rename(world.folder / path.name)
-    (world.folder / "people.toml").write_text(SCHEMA.replace('"people"', '"persons"'))
 
 
 def spend_on_a_copy(world: World) -> None:
@@ -362,7 +362,7 @@ class TestTamperedLedgers:
         self, world: World, monkeypatch: pytest.MonkeyPatch, tally: Tally
     ) -> None:
         world.publish("first")
-        monkeypatch.setattr(ledger, "BUSY_SECONDS", 0.2)
+        monkeypatch.setattr(storage, "BUSY_SECONDS", 0.2)
         with closing(sqlite3.connect(world.ledger, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             with refused(LedgerError, "busy", "try again"):

@@ -75,6 +75,8 @@ class LedgerState:
     neighbours: Neighbours
     unit: str | None
     entries: tuple[Entry, ...]
+    why: str | None = None
+    """Why it was begun though the dataset had another one."""
 
     @property
     def left(self) -> Fraction:
@@ -155,6 +157,7 @@ class History:
         if self.format not in _BEFORE:
             raise ValueError("unknown format")
         self.pins = {name: event[name] for name in ("ledger", "dataset", "neighbours", "unit")}
+        self.pins["why"] = event.get("why")
         self.budgets = [parse_stored_epsilon(event["budget"])]
 
     def _upgrade(self, format: int) -> None:
@@ -220,6 +223,7 @@ class History:
             neighbours=self.pins["neighbours"],
             unit=self.pins["unit"],
             entries=tuple(self.entries.values()),
+            why=self.pins["why"],
         )
 
 
