@@ -236,7 +236,7 @@ def test_every_commit_waits_for_the_disk(world: World, monkeypatch: pytest.Monke
 
     connect = sqlite3.connect
     monkeypatch.setattr(
-        ledger.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k)
+        storage.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k)
     )
     world.publish("first")
     full = 2
