@@ -24,6 +24,7 @@ from benchmarks.machine import peak_memory
 from benchmarks.options import Options, alone
 from benchmarks.table import Grid, Row, Section, Target
 from benchmarks.timing import seconds
+from hushtable.evaluation.generators import own_dataset
 
 QUICK_INCOMES = 64
 ROUNDS = 3
@@ -77,7 +78,7 @@ def people(options: Options) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_table(folder / "people.parquet", QUICK_ROWS if options.quick else ROWS)
-        asked_schema(options).save(folder / "people.toml")
+        own_dataset(asked_schema(options)).save(folder / "people.toml")
         yield folder
 
 

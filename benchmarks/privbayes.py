@@ -33,6 +33,7 @@ import hushtable
 from benchmarks.machine import peak_memory
 from benchmarks.peers import peer_python, run_peer
 from hushtable.evaluation.figures.privbayes import targets
+from hushtable.evaluation.generators import own_dataset
 from hushtable.evaluation.real_tables import adult, read_text
 from hushtable.evaluation.synthetic_rows import (
     CodedTable,
@@ -298,7 +299,7 @@ def _release(
         yield (
             hushtable.publish(
                 table,
-                schema,
+                own_dataset(schema),
                 epsilon=epsilon,
                 mechanism="privbayes",
                 settings=settings,

@@ -20,6 +20,7 @@ import hushtable
 from benchmarks import privbayes
 from benchmarks.options import Options, alone
 from benchmarks.table import Row, Section, Target
+from hushtable.evaluation.generators import own_dataset
 from hushtable.evaluation.real_tables import adult
 from hushtable.evaluation.synthetic_rows import CodedTable, Marginals, drawn_codes
 from hushtable.release import Release
@@ -125,7 +126,7 @@ def _stream(schema: Schema, table: pa.Table, rows: int) -> Row:
 def _release(schema: Schema, table: pa.Table, **settings: str) -> Iterator[Release]:
     with tempfile.TemporaryDirectory() as folder:
         yield hushtable.publish(
-            table, schema, epsilon="1", mechanism="privbayes", settings=settings,
+            table, own_dataset(schema), epsilon="1", mechanism="privbayes", settings=settings,
             out=Path(folder, "release"), ledger=Path(folder, "ledger"),
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "privacy.loss": {"errors"},
     "privacy": {"errors", "privacy.loss", "scratch"},
     "schema": {"errors", "privacy.loss"},
+    "ledgers": {"errors", "privacy", "schema"},
     "counting": {"errors", "schema", "scratch"},
     "remembered": set(),
     "summaries": {"errors", "remembered"},

@@ -1,7 +1,9 @@
 """From a table to a release: validate, count, pay, draw, publish, in that order.
 
-Everything that can fail by what is public is checked first. ε is spent durably before any noise is
-drawn, and never given back by itself: a run that dies after paying has spent its ε.
+Everything that can fail by what is public is checked first. ε is spent durably, and the ledger says
+durably that noise is about to be drawn, before the key of the noise exists. Nothing is given back
+by itself, and by hand only what never came to drawing: whether a run fails after that may depend on
+its noise. The secret by which rows of a person are chosen is another one, drawn when counting.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from hushtable import __version__
 from hushtable.counting import CsvFormat, code_table, count_table
 from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
+from hushtable.ledgers import ledger_path, open_ledger
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
 from hushtable.planner import Workload, plan
 from hushtable.privacy.account import Account
@@ -38,6 +41,7 @@ from hushtable.schema import Schema
 from hushtable.scratch import held_folder, partial_folder, remove_abandoned, sync_folder
 
 if TYPE_CHECKING:
+    from hushtable.noise.bulk import EntropyNoise
     from hushtable.noise.entropy import Entropy
 
 
@@ -67,7 +71,8 @@ def publish(
 
     `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. `auto`
     publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
-    default the schema's file name with `.ledger` added. `csv` says how CSV files are written
+    default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
+    A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
     where their first line does not tell. An `entropy` source other than the
     system's is for tests and experiments: the release is then marked as not private.
     """
@@ -79,15 +84,18 @@ def publish(
     recipe.check(schema, epsilon=amount, settings=chosen)
     _check_target(target)
     _check_budget(schema, ledger, amount)
-    noise = _noise(entropy)
+    make_noise = _noise_maker(entropy)
     step("count")
     count = count_table if recipe.needs == "counts" else code_table
     holding = count(data, schema, csv)
     step("pay")
+    _check_target(target)  # counting may have taken hours; from drawing on, a failure costs ε
     books = _open_to_spend(schema, ledger)
     reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
     try:
         step("draw")
+        books.drawing(reservation.id)
+        noise = make_noise()
         curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
         manifest = _manifest(schema, recipe, content, reservation, mechanism, noise.private)
@@ -119,21 +127,10 @@ def curate(
     schema, amount = _loaded(schema), parse_epsilon(epsilon)
     _check_schema(schema)
     _check_budget(schema, ledger, amount)
-    noise = _noise(entropy)
+    make_noise = _noise_maker(entropy)
     holding = count_table(data, schema, csv)
     _open_to_spend(schema, ledger).spend(amount, mechanism=f"curator: {purpose}")
-    return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
-
-
-def open_ledger(schema: Schema, ledger: str | Path | None = None) -> Ledger:
-    """The dataset's ledger, by default beside its schema; made at first use."""
-    return Ledger.open(
-        _ledger_path(schema, ledger),
-        dataset=schema.name,
-        budget=schema.budget,
-        neighbours=schema.neighbours,
-        unit=None if schema.unit is None else str(schema.unit),
-    )
+    return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=make_noise())
 
 
 def _ignore(step: str) -> None:
@@ -144,10 +141,13 @@ def _loaded(schema: Schema | str | Path) -> Schema:
     return schema if isinstance(schema, Schema) else Schema.load(schema)
 
 
-def _noise(entropy: Entropy | None) -> Any:
+def _noise_maker(entropy: Entropy | None) -> Callable[[], EntropyNoise]:
+    """What makes the noise, and its key, once it is paid for; a source that is none is refused."""
     from hushtable.noise.bulk import EntropyNoise  # compiles kernels: only when they are needed
 
-    return EntropyNoise(entropy)
+    if entropy is not None:
+        EntropyNoise(entropy)
+    return lambda: EntropyNoise(entropy)
 
 
 def _check_schema(schema: Schema) -> None:
@@ -200,18 +200,10 @@ def _check_free(target: Path) -> None:
         raise OptionError(f"{target} is there already; releases are never overwritten")
 
 
-def _ledger_path(schema: Schema, ledger: str | Path | None) -> Path:
-    if ledger is not None:
-        return Path(ledger)
-    if schema.source is None:
-        raise OptionError("this schema is not from a file: say where the ledger is (ledger=…)")
-    return schema.source.with_name(schema.source.name + ".ledger")
-
-
 def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
     """Refuse what cannot be paid. A ledger is made, and pinned to its schema, only to be spent."""
-    path = _ledger_path(schema, ledger)
-    Ledger.check_not_lost(path)
+    path = ledger_path(schema, ledger)
+    Ledger.check_first(path, schema.dataset_name)
     if path.exists():
         open_ledger(schema, path).check(amount)
     elif amount > schema.budget:
@@ -283,7 +275,7 @@ def _write(
     with held_folder(partial):
         manifest |= write_content(partial, Schema.from_dict(manifest["schema"]), content)
         step("publish")
-        _check_free(target)  # another may have taken the name; ε can still be given back
+        _check_free(target)  # another may have taken the name
         # Announced before the manifest is there: without one, no reader opens the folder.
         books.publishing(reservation.id)
         checksum = write_manifest(partial, manifest)
@@ -301,8 +293,11 @@ def _what_was_spent(books: Ledger, reservation: Reservation) -> str:
         states = {entry.id: entry.status for entry in books.state().entries}
     except HushError:
         return f"{paid}; the ledger knows how far it got"
-    if states.get(reservation.id) == "reserved":
-        return f"{paid}; no release came of it: `hush budget SCHEMA --void {reservation.id}`"
+    match states.get(reservation.id):
+        case "reserved":
+            return f"{paid}; no noise was drawn: `hush budget SCHEMA --void {reservation.id}`"
+        case "drawing":
+            return f"{paid} and stays spent: noise was drawn for it"
     return f"{paid} and stays spent: its release may exist"
 
 

@@ -97,6 +97,52 @@ def test_a_published_release_cannot_be_voided(hush: Hush, own: Path) -> None:
     assert hush("budget", own / "census.toml", "--json").json["spent"] == "1"
 
 
+def test_a_second_budget_needs_a_reason(hush: Hush, own: Path) -> None:
+    hush(*publish(own, "-e", "1", "-o", own / "a.release"))
+    copy = (own / "census.toml").rename(own / "copy.toml")
+    for asked in (
+        ["budget", copy],
+        ["budget", copy, "--raise", "9"],
+        ["budget", copy, "--restart"],
+        ["publish", own / "census.parquet", "-s", copy, "-e", "1", "-o", own / "b.release"],
+    ):
+        refused = hush(*asked)
+        assert refused.code == 2 and str(own / "census.toml.ledger") in refused.err
+        assert refused.err.count("\n") == 1 and refused.out == ""
+    assert hush("budget", copy, "--new-ledger", "").code == 2
+    assert not (own / "copy.toml.ledger").exists()
+    begun = hush("budget", copy, "--new-ledger", "people of another town")
+    assert begun.code == 0 and "begun: people of another town" in begun.out
+    told = hush("budget", copy, "--json").json
+    assert (told["why"], told["spent"]) == ("people of another town", "0")
+    again = hush("budget", copy, "--new-ledger", "once more")
+    assert again.code == 2 and "there is a ledger here" in again.err
+    assert hush(*asked).code == 0
+
+
+def test_a_ledger_that_is_gone_can_be_started_again(hush: Hush, own: Path) -> None:
+    hush(*publish(own, "-e", "1", "-o", own / "a.release"))
+    (own / "census.toml.ledger").unlink()
+    refused = hush("budget", own / "census.toml")
+    assert refused.code == 2 and "put it back" in refused.err and "--new-ledger" in refused.err
+    begun = hush("budget", own / "census.toml", "--restart", "--json").json
+    assert begun["spent"] == "0" and "gone" in begun["why"]
+    assert hush("budget", own / "census.toml", "--restart").code == 2
+
+
+def test_made_up_tables_have_budgets_of_their_own(hush: Hush, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        table = folder / "census.parquet"
+        assert hush("generate", "census", "--rows", "500", "-o", table).code == 0
+        options = ["-s", folder / "census.toml", "-e", "1", "-o", folder / "r"]
+        assert hush("publish", table, *options).code == 0
+        assert hush("demo", "-o", folder / "demo", "--rows", "500").code == 0
+        books = hush("budget", folder / "demo" / "census.toml")
+        assert books.code == 0 and "1 of 3 spent" in books.out and not books.err
+
+
 def test_a_schema_is_shown_as_it_reads(hush: Hush, own: Path) -> None:
     shown = hush("schema", "check", own / "census.toml")
     assert "79,800 cells" in shown.out and "occupation" in shown.out

@@ -176,7 +176,8 @@ def test_the_relation_is_told_and_paid_for(tmp_path: Path, mechanism: str) -> No
     scales = []
     for neighbours in NEIGHBOURS:
         schema = tmp_path / f"{neighbours}.toml"
-        schema.write_text(SCHEMA.format(neighbours=neighbours))
+        text = SCHEMA.format(neighbours=neighbours)
+        schema.write_text(text.replace('"people"', f'"{neighbours} people"'))
         # So many rows that noise does not blur an error which depends on noisy answers.
         settings = ADAPTIVE.get(mechanism, {})
         rows = 20_000 if mechanism in ADAPTIVE else 300

@@ -16,15 +16,20 @@ from types import FrameType
 from typing import Any
 
 from hushtable.errors import BudgetError, HushError, LedgerError
-from hushtable.privacy import anchor, ledger
+from hushtable.privacy import anchor, datasets, ledger, storage
 from hushtable.privacy.ledger import Ledger
 
 BUDGET = Fraction(10)
-WATCHED = {anchor.__file__, ledger.__file__}
+WATCHED = {module.__file__ for module in (anchor, datasets, ledger, storage)}
 
 
 def open_ledger(path: Path) -> Ledger:
     return Ledger.open(path, dataset="census", budget=BUDGET, neighbours="add-remove", unit=None)
+
+
+def open_other(path: Path) -> Ledger:
+    pins: dict[str, Any] = {"neighbours": "add-remove", "unit": None}
+    return Ledger.open(path, dataset="another", budget=BUDGET, **pins)
 
 
 def race(path: Path, tries: int) -> None:
@@ -42,6 +47,8 @@ def publish(path: Path, out: Path) -> None:
     """Make a small release the way every release is made."""
     with open_ledger(path) as spending:
         reservation = spending.reserve(Fraction(1), mechanism="basic", out=str(out))
+        spending.drawing(reservation.id)
+        out.with_name("noise").touch()
         hidden = out.with_name(f".{out.name}")
         hidden.mkdir()
         (hidden / "manifest.json").write_text(json.dumps({"reservation": reservation.id}))
@@ -104,12 +111,26 @@ def kill_once(base: Path, lines: int) -> str:
     """After a kill the ledger must be whole, cover what was released, and go on."""
     path, out = base / "x.ledger", base / "out"
     assert killed_after(lines, lambda: publish(path, out))
+    if path.exists() and storage.load(path).hashes:
+        check_known(base / "y.ledger")
     status = [entry.status for entry in open_ledger(path).state().entries]
     if out.exists():
-        assert status in (["publishing"], ["published"]), "a release that could be voided"
+        assert status in (["publishing"], ["published"]), "a release that was not announced"
+    if out.with_name("noise").exists():
+        assert status not in ([], ["reserved"]), "noise that could be looked at for nothing"
     open_ledger(path).spend(Fraction(1), mechanism="count")
     assert Ledger.read(path).spent == len(status) + 1
     return status[0] if status else "nothing"
+
+
+def check_known(second: Path) -> None:
+    """However soon after making a ledger the kill came, no second one is made."""
+    try:
+        open_ledger(second)
+    except LedgerError as error:
+        assert "has a ledger already" in str(error)
+        return
+    raise AssertionError("a second budget")
 
 
 def hold(path: Path) -> None:
@@ -129,7 +150,7 @@ def unprivileged(path: Path) -> None:
     print(spending.state().spent)
     for step in (
         lambda: spending.reserve(Fraction(1), mechanism="basic", out="out"),
-        lambda: open_ledger(path.with_name("new.ledger")),
+        lambda: open_other(path.with_name("new.ledger")),
     ):
         try:
             step()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -19,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hushtable.errors import BudgetError, HushError, LedgerError
-from hushtable.privacy import history, ledger
+from hushtable.privacy import history, ledger, storage
 from hushtable.privacy.ledger import Ledger
-from hushtable.scratch import held_folder, partial_folder
 
 SPENDER = Path(__file__).with_name("spender.py")
 PINS: dict[str, Any] = {
@@ -36,6 +38,10 @@ PINS: dict[str, Any] = {
 
 def open_ledger(path: Path, **changes: Any) -> Ledger:
     return Ledger.open(path, **{**PINS, **changes})
+
+
+def announce(spending: Ledger) -> Callable[[str], None]:
+    return lambda id: spending.published(id, "0" * 64)
 
 
 def reserve(spending: Ledger, epsilon: str = "1", out: str = "") -> str:
@@ -71,6 +77,18 @@ def refused(kind: type[HushError], *words: str) -> Iterator[None]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "census.toml.ledger"
+
+
+STEPS = ("drawing", "publishing", "published", "void")
+ONE_PATH = ["reserve", "drawing", "publishing", "published"]
+
+
+def opened_history() -> history.History:
+    """A history that has begun, and may spend 3."""
+    begun = history.History()
+    pins = {"kind": "open", "format": history.FORMAT, "ledger": "0" * 32, **PINS, "budget": "3"}
+    begun.append({**pins, "sequence": 1})
+    return begun
 
 
 class TestPins:
@@ -174,77 +192,91 @@ class TestSpending:
     def test_a_release_goes_through_its_stages(self, path: Path) -> None:
         spending, seen = open_ledger(path), []
         id = reserve(spending)
-        for step in (lambda: spending.publishing(id), lambda: spending.published(id, "0" * 64)):
-            step()
+        for step in (spending.drawing, spending.publishing, announce(spending)):
+            step(id)
             seen += [entry.status for entry in spending.state().entries]
-        assert seen == ["publishing", "published"]
+        assert seen == ["drawing", "publishing", "published"]
         assert spending.state().spent == 1
 
     def test_an_anchor_is_known_by_its_own_ledger_only(self, path: Path) -> None:
-        spending, other = open_ledger(path), open_ledger(path.with_name("other"))
+        spending = open_ledger(path)
+        other = open_ledger(path.with_name("other"), dataset="other")
         anchor = spending.reserve(Fraction(1), mechanism="basic", out="").anchor
         assert spending.verify_anchor(anchor) and not other.verify_anchor(anchor)
+        assert anchor.keys() == {"ledger", "hash"}
         for wrong in ({"sequence": 1}, {"sequence": 9}, {"sequence": "2"}, {"hash": None}):
             assert not spending.verify_anchor({**anchor, **wrong})
+        assert spending.verify_anchor({**anchor, "sequence": 2})  # as releases once gave it
         assert not spending.verify_anchor({})
+
+    def test_an_anchor_cannot_be_guessed_from_what_is_public(self, path: Path) -> None:
+        """Whoever could guess an entry would learn from its hash what stands before it."""
+        spending = open_ledger(path)
+        reserve(spending)
+        with closing(sqlite3.connect(path)) as db:
+            (body,) = db.execute("SELECT body FROM event WHERE sequence = 2").fetchone()
+        assert re.fullmatch("[0-9a-f]{32}", json.loads(body)["salt"])
 
 
 class TestVoiding:
-    def test_a_reservation_without_a_release_is_given_back(self, path: Path) -> None:
+    def test_a_reservation_without_noise_is_given_back(self, path: Path) -> None:
         spending = open_ledger(path)
         id = reserve(spending, "3", out=str(path.with_name("never")))
         spending.void(id)
         assert (spending.state().spent, spending.state().entries[0].status) == (0, "void")
-        for again in (spending.void, spending.publishing):
+        for again in (spending.void, spending.drawing, spending.publishing):
             with refused(LedgerError, id, "voided"):
                 again(id)
 
-    def test_what_may_have_a_release_stays_spent(self, path: Path) -> None:
-        spending, out = open_ledger(path), path.with_name("out")
-        id = reserve(spending, out=str(out))
-        out.mkdir()
-        (out / "manifest.json").write_text(json.dumps({"reservation": id}))
-        for advance in (lambda: spending.publishing(id), lambda: spending.published(id, "00")):
-            advance()
-            with refused(LedgerError, id, "its release may exist"):
+    def test_what_was_drawn_for_stays_spent(self, path: Path) -> None:
+        spending = open_ledger(path)
+        id = reserve(spending)
+        for advance in (spending.drawing, spending.publishing, announce(spending)):
+            advance(id)
+            with refused(LedgerError, id, "its epsilon stays spent"):
                 spending.void(id)
         answered = spending.spend(Fraction(1), mechanism="count").id
-        with refused(LedgerError, answered, "its release may exist"):
+        with refused(LedgerError, answered, "its epsilon stays spent"):
             spending.void(answered)
         assert spending.state().spent == 2
 
     def test_an_unknown_reservation_is_named(self, path: Path) -> None:
         spending = open_ledger(path)
-        for step in (spending.void, spending.publishing, lambda id: spending.published(id, "")):
+        steps = (spending.void, spending.drawing, spending.publishing, announce(spending))
+        for step in steps:
             with refused(LedgerError, "no reservation 'beef\\n'"):
                 step("beef\n")
 
-    def test_published_comes_only_after_publishing(self, path: Path) -> None:
+    def test_no_step_is_left_out(self, path: Path) -> None:
         spending = open_ledger(path)
         id = reserve(spending)
-        with refused(LedgerError, id, "not announced"):
-            spending.published(id, "00")
+        for step in (spending.publishing, announce(spending)):
+            with refused(LedgerError, id, "was not drawn for"):
+                step(id)
+        spending.drawing(id)
+        for step in (spending.drawing, announce(spending)):
+            with refused(LedgerError, id, "may have been drawn for"):
+                step(id)
 
-    @pytest.mark.parametrize("manifest", ['{"reservation": "ID"}', "{", "[" * 100_000])
-    def test_a_release_that_exists_after_all_is_not_voided(
-        self, path: Path, tmp_path: Path, manifest: str
-    ) -> None:
-        spending, out = open_ledger(path), tmp_path / "out"
-        id = reserve(spending, out=str(out))
-        out.mkdir()
-        (out / "manifest.json").write_text(manifest.replace("ID", id))
-        with refused(LedgerError, id, "release"):
-            spending.void(id)
-
-    def test_another_release_at_the_same_place_is_no_obstacle(
-        self, path: Path, tmp_path: Path
-    ) -> None:
-        spending, out = open_ledger(path), tmp_path / "out"
-        killed, made = reserve(spending, out=str(out)), reserve(spending, out=str(out))
-        out.mkdir()
-        (out / "manifest.json").write_text(json.dumps({"reservation": made}))
-        spending.void(killed)
-        assert spending.state().spent == 1
+    @given(st.lists(st.tuples(st.sampled_from(["reserve", *STEPS]), st.integers(0, 3))))
+    def test_any_steps_in_any_order_follow_the_one_path(self, steps: list[tuple[str, int]]) -> None:
+        """Against a model: what is spent is what is not void, and nothing drawn is ever void."""
+        events, model = opened_history(), {}
+        for kind, number in steps:
+            event = {"kind": kind, "id": f"r{number}", "sequence": len(events.hashes) + 1}
+            if kind == "reserve":
+                event |= {"epsilon": "1/8", "mechanism": "", "out": "", "time": ""}
+            told = [*model.get(number, []), kind]
+            allowed = ONE_PATH[: len(told)] == told or told == ["reserve", "void"]
+            if allowed:
+                events.append(event)
+                model[number] = told
+            else:
+                with pytest.raises((LedgerError, ValueError)):
+                    events.append(event)
+        kept = [told for told in model.values() if told[-1] != "void"]
+        assert events.spent == Fraction(len(kept), 8)
+        assert all(told == ["reserve", "void"] or "void" not in told for told in model.values())
 
 
 def make_cheaper(path: Path) -> None:
@@ -359,29 +391,17 @@ class TestTampering:
         path.unlink()
         if emptied:
             path.touch()
-        for attempt in (open_ledger, Ledger.check_not_lost):
-            with refused(LedgerError, "is gone: put it back"):
+        for attempt in (open_ledger, lambda path: Ledger.check_first(path, "census")):
+            with refused(LedgerError, "is gone: put it back", '--new-ledger "why"'):
                 attempt(path)
-        Ledger.restart(path)
+        assert open_ledger(path, why="the disk broke").state().why == "the disk broke"
         assert open_ledger(path).state().spent == 0
 
     def test_a_ledger_that_is_there_cannot_be_started_again(self, path: Path) -> None:
         reserve(open_ledger(path))
-        with refused(LedgerError, "only a ledger that is gone"):
-            Ledger.restart(path)
+        with refused(LedgerError, str(path), "there is a ledger here"):
+            open_ledger(path, why="for a change")
         assert open_ledger(path).state().spent > 0
-
-    def test_voiding_removes_what_a_killed_process_had_drawn(self, path: Path) -> None:
-        spending = open_ledger(path)
-        paid = spending.reserve(Fraction(1, 10), mechanism="basic", out=str(path.parent / "r"))
-        partial = partial_folder(path.parent / "r", paid.id)
-        partial.mkdir()
-        (partial / "cells.npy").write_bytes(b"noisy")
-        with held_folder(partial), refused(LedgerError, "still being written"):
-            spending.void(paid.id)
-        partial.mkdir()
-        spending.void(paid.id)
-        assert not partial.exists() and spending.state().spent == 0
 
     def test_impossible_paths_are_one_clear_line(self, path: Path) -> None:
         for odd in (
@@ -396,8 +416,7 @@ class TestTampering:
     def test_another_ledger_in_its_place_is_noticed(self, path: Path) -> None:
         spending = open_ledger(path)
         path.unlink()
-        Ledger.restart(path)
-        open_ledger(path)
+        open_ledger(path, why="for a change")
         with refused(LedgerError, "another ledger was put in its place"):
             reserve(spending)
 
@@ -487,7 +506,7 @@ class TestFiles:
     def test_a_newer_format_is_refused(self, path: Path) -> None:
         open_ledger(path)
         with closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA user_version = 2")
+            db.execute(f"PRAGMA user_version = {history.FORMAT + 1}")
         with refused(LedgerError, "newer"):
             open_ledger(path)
 
@@ -506,12 +525,12 @@ class TestFiles:
         other = path.with_name("other")
         with closing(sqlite3.connect(other)) as db:
             db.execute("PRAGMA journal_mode = WAL")
-        reserve(open_ledger(other))
+        reserve(open_ledger(other, dataset="other"))
 
     def test_whoever_comes_second_does_not_begin_the_ledger_again(self, path: Path) -> None:
         spending = open_ledger(path)
         reserve(spending)
-        ledger._create(path, {**PINS, "budget": "9"})
+        ledger._create(path, {**PINS, "budget": "9", "why": None}, [])
         assert (spending.state().budget, spending.state().spent) == (3, 1)
 
     def test_a_missing_folder_and_a_folder_for_a_file_are_refused(self, path: Path) -> None:
@@ -528,7 +547,7 @@ class TestFiles:
 
     def test_a_busy_ledger_says_so(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spending = open_ledger(path)
-        monkeypatch.setattr(ledger, "BUSY_SECONDS", 0.2)
+        monkeypatch.setattr(storage, "BUSY_SECONDS", 0.2)
         holder = spender("hold", path, stdin=subprocess.PIPE)
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         with refused(LedgerError, str(path), "busy"):
@@ -539,7 +558,7 @@ class TestFiles:
 
     def test_a_busy_note_says_so(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spending = open_ledger(path)
-        monkeypatch.setattr(ledger, "BUSY_SECONDS", 0.2)
+        monkeypatch.setattr(storage, "BUSY_SECONDS", 0.2)
         with spending._anchor.locked(seconds=1), refused(LedgerError, str(path), "busy"):
             reserve(spending)
 
@@ -607,10 +626,19 @@ class TestProcesses:
 
     def test_a_kill_at_any_line_loses_nothing_that_was_published(self, tmp_path: Path) -> None:
         (line,) = output(spender("kills", tmp_path, 30))
-        assert set(json.loads(line)) == {"nothing", "reserved", "publishing", "published"}
+        assert set(json.loads(line)) == {
+            "nothing",
+            "reserved",
+            "drawing",
+            "publishing",
+            "published",
+        }
 
-    def test_a_kill_at_any_time_loses_nothing_that_was_said(self, path: Path) -> None:
+    def test_a_kill_at_any_time_loses_nothing_that_was_said(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for number, delay in enumerate((0.0, 0.003, 0.01, 0.03)):
+            monkeypatch.setenv("HUSHTABLE_STATE", str(path.with_name(f"state {number}")))
             place = path.with_name(str(number))
             racer = spender("race", place, 1000)
             assert racer.stdout is not None

@@ -250,10 +250,9 @@ def test_a_neighbour_changes_no_byte_that_has_no_noise(tmp_path: Path, neighbour
     changed = tuple(np.append(column[1:], [np.uint8(1), np.uint8(0)]) for column in data.columns)
     manifests, truths = [], []
     for name, held in (("one", data), ("two", CodedColumns(data.shape, changed))):
-        (tmp_path / name).mkdir()
         settings = {"rows": 60, "degree": 0}
         entropy = SeededEntropy(5)
-        made = publish(tmp_path / name, held, schema, "1", settings=settings, entropy=entropy)
+        made = publish(tmp_path, held, schema, "1", name, settings=settings, entropy=entropy)
         manifest = json.loads((made.folder / "manifest.json").read_bytes())
         for key in ("created", "reservation", "ledger"):
             del manifest[key]

@@ -114,7 +114,7 @@ REFUSED = [
     (content({**AGE, "kind": "numeric"}), "kind must be 'ordinal' or 'nominal'"),
     (content(), "at least one attribute"),
     (content(AGE, attribute=AGE), r"\[\[attribute\]\]"),
-    (content(AGE, name=7), "the dataset's name must be text"),
+    (content(AGE, name=7), "the table's name must be text"),
     (content(AGE, neighbours="add"), "neighbours must be 'add-remove' or 'replace-one'"),
     (content(AGE, neighbours=nested(5000)), "neighbours must be"),
     (content(AGE, reviewed="yes"), "true or false"),

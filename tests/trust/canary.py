@@ -297,7 +297,10 @@ def attempt_everything(folder: Path) -> dict[str, str]:
     schemas = {}
     for outside in ("clip", "drop", "other"):
         schemas[outside] = folder / f"{outside}.toml"
-        schemas[outside].write_text(SCHEMA.format(budget="1000", outside=outside))
+        text = SCHEMA.format(budget="1000", outside=outside)
+        if outside != "other":  # each has a budget of its own
+            text = text.replace('"people"', f'"people {outside}"')
+        schemas[outside].write_text(text)
     attempts, schema = Attempts(), schemas["other"]
     for path in sorted(tables.iterdir()):
         target = out / f"{path.name}.release"

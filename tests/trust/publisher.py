@@ -22,7 +22,7 @@ import pyarrow
 
 import hushtable
 import hushtable.noise.bulk
-from hushtable.errors import BudgetError
+from hushtable.errors import BudgetError, LedgerError
 from hushtable.privacy.ledger import Ledger
 from hushtable.publishing import open_ledger
 
@@ -98,7 +98,19 @@ def step_kills(folder: Path, rounds: int) -> None:
             visible = step in ("record", "done")
             assert after[0] - before[0] == visible
             assert after[1] - before[1] == (step not in ("count", "pay"))
+            if step not in ("count", "pay"):
+                _check_voiding(folder, voidable=step == "draw")
     print(json.dumps({"kills": rounds * len(STEPS), "releases": check(folder)[0]}))
+
+
+def _check_voiding(folder: Path, *, voidable: bool) -> None:
+    """What the kill left can be given back only if its noise was not drawn."""
+    books = open_ledger(hushtable.Schema.load(folder / "people.toml"))
+    try:
+        books.void(books.state().entries[-1].id)
+        assert voidable
+    except LedgerError as refused:
+        assert not voidable and "stays spent" in str(refused)
 
 
 def random_kills(folder: Path, count: int) -> None:

@@ -26,7 +26,7 @@ import hushtable
 from hushtable import publishing
 from hushtable.errors import BudgetError, HushError, LedgerError
 from hushtable.mechanisms.basic import Basic
-from hushtable.privacy import ledger
+from hushtable.privacy import ledger, storage
 from hushtable.privacy.ledger import Ledger
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ def refused(kind: type[HushError], *words: str) -> Iterator[None]:
 def test_a_kill_at_any_line_of_the_ledger(tmp_path: Path, size: Size, tally: Tally) -> None:
     count = size(100, 750)
     reached = run(SPENDER, "kills", tmp_path, count)
-    assert set(reached) == {"nothing", "reserved", "publishing", "published"}
+    assert set(reached) == {"nothing", "reserved", "drawing", "publishing", "published"}
     assert sum(reached.values()) == count
     tally("kills", count)
 
@@ -219,7 +219,7 @@ def test_the_history_is_judged_under_the_write_lock(
 
     monkeypatch.setattr(ledger, "_row", watched)
     world.publish("second")
-    assert len(kept_out) >= 4 and all(kept_out)  # checked, reserved, publishing, published
+    assert len(kept_out) >= 5 and all(kept_out)  # checked, then each of the four events
 
 
 def test_every_commit_waits_for_the_disk(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,11 +236,11 @@ def test_every_commit_waits_for_the_disk(world: World, monkeypatch: pytest.Monke
 
     connect = sqlite3.connect
     monkeypatch.setattr(
-        ledger.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k)
+        storage.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k)
     )
     world.publish("first")
     full = 2
-    assert len(modes) == 4  # opened, reserved, publishing, published
+    assert len(modes) == 5  # opened, reserved, drawing, publishing, published
     assert set(modes) == {(full, "wal")}
 
 
@@ -271,10 +271,9 @@ def test_a_release_is_durable_before_it_is_visible(
     world.publish("first")
     visible = seen.index("renamed")
     before, after = seen[:visible], seen[visible:]
-    for needed in ("reserve", "synced cells.npy", "publishing", "synced manifest.json"):
-        assert needed in before, seen
+    needed = ["reserve", "drawing", "synced cells.npy", "publishing", "synced manifest.json"]
+    assert [line for line in before if line in needed] == needed, seen
     assert any(line.endswith(".partial") for line in before), "the folder's own names"
-    assert before.index("reserve") < before.index("synced cells.npy")
     assert after.index(f"synced {world.folder.name}") < after.index("published")
 
 
@@ -300,7 +299,7 @@ def delete_a_row(world: World) -> None:
 
 def delete_the_last_rows(world: World) -> None:
     with closing(sqlite3.connect(world.ledger)) as db, db:
-        assert db.execute("DELETE FROM event WHERE sequence > 1").rowcount == 3
+        assert db.execute("DELETE FROM event WHERE sequence > 1").rowcount == 4
 
 
 def delete_it(world: World) -> None:
@@ -316,10 +315,10 @@ def another_in_its_place(world: World) -> None:
     other = world.folder / "other"
     other.mkdir()
     elsewhere = World(other)
+    (other / "people.toml").write_text(SCHEMA.replace('"people"', '"strangers"'))
     elsewhere.publish("x", epsilon="0.1")
     for path in other.glob("*.ledger*"):
         path.rename(world.folder / path.name)
-    (world.folder / "people.toml").write_text(SCHEMA.replace('"people"', '"persons"'))
 
 
 def spend_on_a_copy(world: World) -> None:
@@ -363,7 +362,7 @@ class TestTamperedLedgers:
         self, world: World, monkeypatch: pytest.MonkeyPatch, tally: Tally
     ) -> None:
         world.publish("first")
-        monkeypatch.setattr(ledger, "BUSY_SECONDS", 0.2)
+        monkeypatch.setattr(storage, "BUSY_SECONDS", 0.2)
         with closing(sqlite3.connect(world.ledger, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             with refused(LedgerError, "busy", "try again"):

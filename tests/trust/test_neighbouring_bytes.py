@@ -121,8 +121,8 @@ def publish(
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HUSHTABLE_STATE", str(folder / "state"))
-    noise = publishing._noise(SeededEntropy(7))
-    monkeypatch.setattr(publishing, "_noise", lambda _: noise)
+    make_noise = publishing._noise_maker(SeededEntropy(7))
+    monkeypatch.setattr(publishing, "_noise_maker", lambda _: make_noise)
     Path("people.toml").write_text(SCHEMA.format(neighbours=neighbours))
     Path("people.csv").write_text("age,job\n" + "".join(f"{row}\n" for row in rows))
     words = ["publish", "people.csv", "--schema", "people.toml", "-e", "1", "-o", "r"]

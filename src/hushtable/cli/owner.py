@@ -27,7 +27,7 @@ STEPS = {
 
 schema_argument = click.argument("schema", metavar="SCHEMA", type=FilePath)
 data_argument = click.argument("data", metavar="DATA")
-ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema file>.ledger")
+ledger_option = click.option("--ledger", type=FilePath, help="Default: beside the schema.")
 
 
 def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def publish(
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
-    from hushtable.publishing import open_ledger
+    from hushtable.ledgers import open_ledger
     from hushtable.publishing import publish as publish_table
     from hushtable.schema import Schema
 
@@ -133,59 +133,61 @@ def _text(epsilon: Any) -> str:
 @schema_argument
 @ledger_option
 @click.option("--raise", "raise_to", metavar="E", help="Raise the total budget to E.")
-@click.option("--void", metavar="ID", help="Give back a reservation that never published.")
-@click.option("--restart", is_flag=True, help="Start again at zero where a ledger was and is gone.")
+@click.option("--void", metavar="ID", help="Give back a reservation that drew no noise.")
+@click.option("--new-ledger", "why", metavar="WHY", help="Begin another budget, and record why.")
+@click.option("--restart", is_flag=True, help="The same where the ledger before is gone.")
 @json_option
 def budget(
     schema: Path,
     ledger: Path | None,
     raise_to: str | None,
     void: str | None,
+    why: str | None,
     restart: bool,
     as_json: bool,
 ) -> None:
     """Show what was spent on a dataset, on what, and what is left.
 
+    A dataset has one ledger, wherever its schema is. --new-ledger begins another one: for other
+    people under the same name, or where the ledger is lost with all that was published.
+
     Example: hush budget census.toml
     """
+    from hushtable.ledgers import ledger_path
     from hushtable.privacy.ledger import Ledger
     from hushtable.schema import Schema
 
     described = Schema.load(schema)
-    place = ledger or schema.with_name(schema.name + ".ledger")
-    if restart:
-        Ledger.restart(place)
-    Ledger.check_not_lost(place)
-    if not place.exists() and raise_to is None and void is None:
+    place = ledger_path(described, ledger)
+    if restart and why is None:
+        Ledger.check_first(place, described.dataset_name, gone=False)
+        why = "the ledger before it is gone"
+    if why is None:
+        Ledger.check_first(place, described.dataset_name)
+    if not place.exists() and (raise_to, void, why) == (None, None, None):
         _print_budget(_unspent(described), as_json, place)
         return
-    state = _change_budget(described, place, raise_to, void, as_json)
+    state = _change_budget(described, place, raise_to, void, why, as_json)
     _print_budget(state, as_json, place)
 
 
 def _unspent(schema: Any) -> Any:
     from fractions import Fraction
 
+    from hushtable.ledgers import pins_of
     from hushtable.privacy.history import LedgerState
 
-    unit = None if schema.unit is None else str(schema.unit)
-    return LedgerState(schema.name, schema.budget, Fraction(0), schema.neighbours, unit, ())
+    return LedgerState(budget=schema.budget, spent=Fraction(0), entries=(), **pins_of(schema))
 
 
 def _change_budget(
-    schema: Any, place: Path, raise_to: str | None, void: str | None, quiet: bool
+    schema: Any, place: Path, raise_to: str | None, void: str | None, why: str | None, quiet: bool
 ) -> Any:
     """Do what was asked, then read the ledger; only raising may differ from the schema's budget."""
-    from hushtable.privacy.ledger import Ledger
+    from hushtable.ledgers import open_ledger
     from hushtable.privacy.loss import parse_epsilon
 
-    books = Ledger.open(
-        place,
-        dataset=schema.name,
-        budget=None if raise_to is not None and place.exists() else schema.budget,
-        neighbours=schema.neighbours,
-        unit=None if schema.unit is None else str(schema.unit),
-    )
+    books = open_ledger(schema, place, any_budget=raise_to is not None, why=why)
     if raise_to is not None:
         books.raise_budget(parse_epsilon(raise_to, what="--raise"))
     if void is not None:
@@ -219,12 +221,15 @@ def _print_budget(state: Any, as_json: bool, place: Path) -> None:
                 "unit": state.unit,
                 "releases": entries,
                 "ledger": str(place),
+                "why": state.why,
             }
         )
         return
     protects = "one row" if state.unit is None else state.unit
     print(f"{state.dataset}: {_text(state.spent)} of {_text(state.budget)} spent,", end=" ")
     print(f"{_text(state.left)} left ({state.neighbours}; protects {protects})")
+    if state.why is not None:
+        print(f"a new ledger was begun: {state.why}")
     if entries:
         rows = [list(entry.values()) for entry in entries]
         print_table(None, ["id", "time", "mechanism", "ε", "status", "release"], rows, left=6)
@@ -246,6 +251,8 @@ def schema_check(schema: Path, as_json: bool) -> None:
         print_json({"schema": described.to_dict(), **facts})
         return
     protects = "one row" if described.unit is None else str(described.unit)
+    if described.dataset is not None:
+        protects += f" of one person; the budget is that of the dataset {described.dataset}"
     print(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
     print(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
     print_attributes(described)
@@ -361,6 +368,7 @@ def generate(
     Example: hush generate brazil --rows 1000000 -o brazil.parquet --schema brazil.toml
     """
     from hushtable.evaluation.generators import generate as make_up
+    from hushtable.evaluation.generators import own_dataset
 
     if out.suffix != ".parquet":
         raise OptionError(f"{out.name} must end in .parquet")
@@ -370,7 +378,7 @@ def generate(
     made = make_up(name, rows, seed=seed, settings=key_values(settings))
     with row_bar("making up rows", quiet=as_json) as progress:
         made.write(out, progress)
-    made.schema.save(described)
+    own_dataset(made.schema).save(described)
     if as_json:
         facts = {"name": name, "rows": made.rows, "cells": made.schema.cells, "seed": seed}
         print_json({"file": str(out), "schema": str(described), **facts})

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.generators import census, census_schema
+from hushtable.evaluation.generators import census, census_schema, own_dataset
 from hushtable.query.answer import Answer
 from hushtable.release import Release
 
@@ -73,7 +73,6 @@ class Story:
 
 def run_demo(folder: Path, rows: int, progress: Callable[[str], None]) -> Story:
     """Generate, publish, ask and draw."""
-    from hushtable.privacy.ledger import Ledger
     from hushtable.publishing import publish
 
     if rows < 1:
@@ -83,10 +82,7 @@ def run_demo(folder: Path, rows: int, progress: Callable[[str], None]) -> Story:
     table = census(rows)
     data = folder / "census.parquet"
     _save(table, data)
-    schema = census_schema()
-    schema.save(folder / "census.toml")
-    # Telling the story again starts a new ledger where the old one was, and means to.
-    Ledger.restart(folder / "census.toml.ledger")
+    own_dataset(census_schema()).save(folder / "census.toml")
     release = publish(
         str(data),
         folder / "census.toml",

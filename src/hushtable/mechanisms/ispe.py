@@ -117,7 +117,7 @@ class Ispe:
         check_regions(self.name, schema, split)
         scale = schema.exposure.scale(split.cells, entering=1, moving=2)
         chosen = Parameters.of(schema, settings, scale)
-        assert Neighbourhood.of(schema, chosen.d).steps is not None  # refuses too many
+        Neighbourhood.of(schema, chosen.d).check()
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings

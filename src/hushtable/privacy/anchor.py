@@ -1,9 +1,10 @@
-"""A note outside the ledger of the newest entry seen, so that an older copy put back is noticed.
+"""Notes outside the ledgers: where each is, whose it is, and the newest entry seen in it.
 
 There is one small JSON file per ledger, named by the ledger's identity, in the user's state folder
-(HUSHTABLE_STATE overrides it). It only ever moves forward. Where the folder cannot be used the
-ledger still works, and warns that older copies would not be noticed. It guards against mistakes (a
-restored backup, a copied folder), not against an owner who alters both.
+(HUSHTABLE_STATE overrides it). By the newest entry an older copy put back is noticed; it only ever
+moves forward. By the dataset's name a second ledger of a dataset is noticed (see `datasets`). Where
+the folder cannot be used a ledger still works, and warns of that. The notes guard against mistakes
+(a restored backup, a copied folder, a renamed schema), not against an owner who alters them too.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hushtable.errors import LedgerError
 from hushtable.scratch import sync_folder
 
 _UNGUARDED = "the state folder cannot be used"
+_DAMAGED = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,18 @@ class Mark:
 
     sequence: int
     hash: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the state folder says of one ledger."""
+
+    ledger: str
+    path: str
+    dataset: str | None
+    """None in the notes of older software."""
+    seen: Mark | None
+    """The newest entry; None when the ledger was only about to be made."""
 
 
 def state_folder() -> Path:
@@ -47,76 +62,104 @@ def state_folder() -> Path:
 class Anchor:
     """The note about one ledger; trouble with the folder goes to `warnings`."""
 
-    def __init__(self, ledger: str, path: Path, warnings: list[str]) -> None:
+    def __init__(self, ledger: str, path: Path, dataset: str, warnings: list[str]) -> None:
         self._ledger = ledger
-        self._path = str(path)
+        self._about = {"path": str(path), "dataset": dataset}
         self._warnings = warnings
 
-    def read(self) -> Mark | None:
-        """The newest entry seen so far, or None when there is no note that can be read."""
+    def note(self) -> Note | None:
+        """What was noted so far, or None when there is no note that can be read."""
         try:
             file = state_folder() / f"{self._ledger}.json"
-            note = json.loads(file.read_bytes())
-            return Mark(int(note["sequence"]), str(note["hash"]))
+            return _parsed(self._ledger, json.loads(file.read_bytes()))
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._warn(error)
+            _warn(self._warnings, error)
             return None
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        except _DAMAGED:
             raise LedgerError(
                 f"the note of the newest entry, {str(file)!r}, is damaged: remove it once you are"
                 " sure that this ledger is the newest copy"
             ) from None
 
+    def read(self) -> Mark | None:
+        """The newest entry seen so far, if any is noted."""
+        note = self.note()
+        return None if note is None else note.seen
+
+    def announce(self) -> None:
+        """Note a ledger that is about to be made."""
+        self._write(Mark(0, ""))
+
     def advance(self, mark: Mark) -> None:
         """Move the note forward, never back; only for whoever holds it."""
+        seen = self.read()
+        if seen is None or seen.sequence <= mark.sequence:
+            self._write(mark)
+
+    def _write(self, mark: Mark) -> None:
         try:
-            seen = self.read()
-            if seen is None or seen.sequence < mark.sequence:
-                note = {"sequence": mark.sequence, "hash": mark.hash, "path": self._path}
-                _write_whole(state_folder() / f"{self._ledger}.json", json.dumps(note))
+            text = json.dumps({"sequence": mark.sequence, "hash": mark.hash, **self._about})
+            _write_whole(state_folder() / f"{self._ledger}.json", text)
         except OSError as error:
-            self._warn(error)
+            _warn(self._warnings, error)
 
-    @contextlib.contextmanager
-    def locked(self, *, seconds: float) -> Iterator[bool]:
-        """Hold the note alone, so that two copies of a ledger cannot be spent on at once.
-
-        False when there is no note to hold; the work then goes on without it.
-        """
-        with contextlib.ExitStack() as held:
-            locked = False
-            try:
-                folder = state_folder()
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-                handle = os.open(folder / f"{self._ledger}.lock", flags, 0o600)
-                held.callback(os.close, handle)
-                _lock(handle, seconds)
-                held.callback(fcntl.flock, handle, fcntl.LOCK_UN)
-                locked = True
-            except OSError as error:
-                self._warn(error)
-            yield locked
-
-    def _warn(self, error: OSError) -> None:
-        if not any(warning.startswith(_UNGUARDED) for warning in self._warnings):
-            self._warnings.append(
-                f"{_UNGUARDED} ({error.strerror or error}), so an older copy of the ledger put back"
-                " would not be noticed: set HUSHTABLE_STATE to a folder that can be written"
-            )
+    def locked(self, *, seconds: float) -> contextlib.AbstractContextManager[bool]:
+        """Hold the note alone, so that two copies of a ledger cannot be spent on at once."""
+        return locked(self._ledger, self._warnings, seconds=seconds)
 
 
-def notes_of(path: Path) -> list[Path]:
-    """The notes about ledgers that were kept at a path."""
+@contextlib.contextmanager
+def locked(name: str, warnings: list[str], *, seconds: float) -> Iterator[bool]:
+    """Hold a lock of the state folder alone.
+
+    False when there is nothing to hold; the work then goes on without it.
+    """
+    with contextlib.ExitStack() as held:
+        done = False
+        try:
+            folder = state_folder()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            handle = os.open(folder / f"{name}.lock", flags, 0o600)
+            held.callback(os.close, handle)
+            _lock(handle, seconds)
+            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)
+            done = True
+        except OSError as error:
+            _warn(warnings, error)
+        yield done
+
+
+def notes() -> list[Note]:
+    """All notes that can be read."""
     found = []
     with contextlib.suppress(OSError):
-        for file in state_folder().glob("*.json"):
-            with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-                if json.loads(file.read_bytes())["path"] == str(path):
-                    found.append(file)
+        for file in sorted(state_folder().glob("*.json")):
+            with contextlib.suppress(OSError, *_DAMAGED):
+                found.append(_parsed(file.stem, json.loads(file.read_bytes())))
     return found
+
+
+def _parsed(ledger: str, content: Any) -> Note:
+    mark = Mark(int(content["sequence"]), str(content["hash"]))
+    dataset = content.get("dataset")
+    return Note(
+        ledger=ledger,
+        path=str(content["path"]),
+        dataset=None if dataset is None else str(dataset),
+        seen=mark if mark.sequence else None,
+    )
+
+
+def _warn(warnings: list[str], error: OSError) -> None:
+    if not any(warning.startswith(_UNGUARDED) for warning in warnings):
+        warnings.append(
+            f"{_UNGUARDED} ({error.strerror or error}), so neither an older copy of the ledger put"
+            " back nor a second ledger of the dataset would be noticed: set HUSHTABLE_STATE to a"
+            " folder that can be written"
+        )
 
 
 def _lock(handle: int, seconds: float) -> None:

@@ -3,12 +3,17 @@
 The same `append` that replays old events judges a new one before it is written, so what can be
 written and what is accepted when read back cannot drift apart.
 
-    reserve ──► publishing ──► published        spend: published at once
-        └─────► void                            open, raise: the pins and the budget
+    reserve ──► drawing ──► publishing ──► published    spend: published at once
+        └─────► void                                    open, raise: the pins and the budget
 
-Spent is the sum of every ε that is not void. A reservation can be voided only before `publishing`,
-which is recorded before a release becomes visible: so what is spent is never less than the sum over
-all releases that exist.
+Spent is the sum of every ε that is not void. A reservation can be voided only before `drawing`,
+which is recorded before any noise exists: whether a run fails later may depend on its noise, and a
+refund for that would be a free look. So what is spent is never less than the sum over all noise
+that was ever drawn.
+
+Ledgers of format 1 did not record `drawing`: a reservation in them may have drawn already. The
+first event that is written into such a ledger is an `upgrade`, which counts every reservation that
+is still open as drawn for.
 """
 
 from __future__ import annotations
@@ -26,13 +31,20 @@ from hushtable.errors import BudgetError, HushError, LedgerError
 from hushtable.privacy.anchor import Mark
 from hushtable.privacy.loss import NEIGHBOURS, Neighbours, format_epsilon, parse_stored_epsilon
 
-Status = Literal["reserved", "publishing", "published", "void"]
-Step = Literal["publishing", "published", "void"]
+FORMAT = 2
 
-_BEFORE: dict[str, Status] = {
-    "publishing": "reserved",
-    "published": "publishing",
-    "void": "reserved",
+Status = Literal["reserved", "drawing", "publishing", "published", "void"]
+Step = Literal["drawing", "publishing", "published", "void"]
+
+# For each format, the state that an entry must be in for a step.
+_BEFORE: dict[int, dict[Step, Status]] = {
+    1: {"publishing": "reserved", "published": "publishing", "void": "reserved"},
+    2: {
+        "drawing": "reserved",
+        "publishing": "drawing",
+        "published": "publishing",
+        "void": "reserved",
+    },
 }
 _START = "0" * 64
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
@@ -63,6 +75,8 @@ class LedgerState:
     neighbours: Neighbours
     unit: str | None
     entries: tuple[Entry, ...]
+    why: str | None = None
+    """Why it was begun though the dataset had another one."""
 
     @property
     def left(self) -> Fraction:
@@ -84,6 +98,7 @@ class History:
     """The events of a ledger, replayed."""
 
     def __init__(self) -> None:
+        self.format = FORMAT
         self.hashes: list[str] = []
         self.pins: dict[str, Any] = {}
         self.budgets: list[Fraction] = []
@@ -127,8 +142,10 @@ class History:
                 self._raise(parse_stored_epsilon(event["budget"]))
             case "reserve" | "spend":
                 self._reserve(event)
-            case "publishing" | "published" | "void":
+            case "drawing" | "publishing" | "published" | "void":
                 self._advance(event["id"], event["kind"])
+            case "upgrade":
+                self._upgrade(event["format"])
             case _:
                 raise ValueError("unknown kind of event")
 
@@ -136,8 +153,20 @@ class History:
         named = re.fullmatch("[0-9a-f]{32}", event["ledger"]) and event["neighbours"] in NEIGHBOURS
         if self.hashes or not named:
             raise ValueError("a ledger is opened once, with an identity and a relation")
+        self.format = event.get("format", 1)
+        if self.format not in _BEFORE:
+            raise ValueError("unknown format")
         self.pins = {name: event[name] for name in ("ledger", "dataset", "neighbours", "unit")}
+        self.pins["why"] = event.get("why")
         self.budgets = [parse_stored_epsilon(event["budget"])]
+
+    def _upgrade(self, format: int) -> None:
+        if (self.format, format) != (1, FORMAT):
+            raise ValueError("a ledger is upgraded once")
+        self.format = format
+        for id, entry in self.entries.items():
+            if entry.status == "reserved":
+                self.entries[id] = dataclasses.replace(entry, status="drawing")
 
     def _raise(self, budget: Fraction) -> None:
         if budget <= self.budgets[-1]:
@@ -166,7 +195,7 @@ class History:
         entry = self.entries.get(id)
         if entry is None:
             raise LedgerError(f"the ledger has no reservation {id!r}")
-        if entry.status != _BEFORE[step]:
+        if entry.status != _BEFORE[self.format][step]:
             raise LedgerError(f"reservation {id} {_REASONS[entry.status]}")
         self.entries[id] = dataclasses.replace(entry, status=step)
         if step == "void":
@@ -179,9 +208,11 @@ class History:
 
     def has(self, mark: Mark) -> bool:
         """Whether this very entry is in the chain."""
-        return 1 <= mark.sequence <= len(self.hashes) and (
-            self.hashes[mark.sequence - 1] == mark.hash
-        )
+        return self.place(mark.hash) == mark.sequence
+
+    def place(self, hash: str) -> int | None:
+        """The sequence number of the entry with this hash; None when there is none."""
+        return self.hashes.index(hash) + 1 if hash in self.hashes else None
 
     def state(self) -> LedgerState:
         """What the events add up to."""
@@ -192,11 +223,16 @@ class History:
             neighbours=self.pins["neighbours"],
             unit=self.pins["unit"],
             entries=tuple(self.entries.values()),
+            why=self.pins["why"],
         )
 
 
 _REASONS: dict[Status, str] = {
-    "reserved": "was not announced: a release is announced before it is made visible",
+    "reserved": "was not drawn for: drawing is recorded first, then publishing, then the release",
+    "drawing": (
+        "may have been drawn for: whether a run fails then may depend on its noise, so its epsilon"
+        " stays spent"
+    ),
     "publishing": "was about to be published: its release may exist, so its epsilon stays spent",
     "published": "was published: its release may exist, so its epsilon stays spent",
     "void": "was voided: reserve again",

@@ -8,50 +8,53 @@ Times are notes: the order is the sequence.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import secrets
-import shutil
-import sqlite3
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import BudgetError, LedgerError
-from hushtable.privacy.anchor import Anchor, Mark, notes_of
-from hushtable.privacy.history import Entry, History, LedgerState
+from hushtable.errors import BudgetError, LedgerError, OptionError
+from hushtable.privacy import storage
+from hushtable.privacy.anchor import Anchor, Mark, Note
+from hushtable.privacy.datasets import check_first, dataset_locked, holds, known_ledgers
+from hushtable.privacy.history import FORMAT, Entry, History, LedgerState
 from hushtable.privacy.loss import Neighbours, format_epsilon, parse_epsilon
-from hushtable.scratch import partial_folder, remove_unheld, sync_folder
+from hushtable.privacy.storage import connected, history_of, load, place_of, reported
+from hushtable.scratch import sync_folder
 
 __all__ = ["Entry", "Ledger", "LedgerState", "Reservation"]
 
-BUSY_SECONDS = 30.0
-_APPLICATION = 0x68757368  # "hush", in the file's header
-_FORMAT = 1
+ONE_PERSON = "one person"
+"""The unit of a dataset of several tables: whatever one person has in all of them."""
+
+_LONGEST_REASON = 500
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """An ε that is spent from now on, and where the ledger says so."""
+    """An ε that is spent from now on, and the anchor by which a release names its entry.
+
+    The anchor is the entry's hash without its number: what else was reserved is nobody's business.
+    """
 
     id: str
     epsilon: Fraction
-    anchor: dict[str, Any]
+    anchor: dict[str, str]
 
 
 class Ledger:
     """What was spent on one dataset, under one neighbour relation and one privacy unit."""
 
-    def __init__(self, path: Path, ledger: str, warnings: list[str]) -> None:
+    def __init__(self, path: Path, pins: dict[str, Any], warnings: list[str]) -> None:
         self.path = path
         self.warnings = warnings
-        self._ledger = ledger
-        self._anchor = Anchor(ledger, path, warnings)
+        self._pins = pins
+        self._ledger: str = pins["ledger"]
+        self._anchor = Anchor(self._ledger, path, pins["dataset"], warnings)
 
     @classmethod
     def open(
@@ -63,53 +66,45 @@ class Ledger:
         neighbours: Neighbours,
         unit: str | None,
         create: bool = True,
+        why: str | None = None,
     ) -> Ledger:
         """Open the ledger of a dataset; the first use pins what the schema says.
 
-        A budget of None stands for whatever budget an existing ledger has.
+        A budget of None stands for whatever budget an existing ledger has. With a reason, `why`, a
+        new ledger is made, though the dataset has or had another one.
         """
-        place, pins = _place(path), {"dataset": dataset, "neighbours": neighbours, "unit": unit}
+        place, pins = place_of(path), {"dataset": dataset, "neighbours": neighbours, "unit": unit}
         warnings: list[str] = []
-        with _reported(place):
-            if create and budget is not None and not _load(place).hashes:
-                _create(place, {**pins, "budget": _stored(budget, "the budget")})
-            history, seen = _load_newest(place, warnings)
+        with reported(place):
+            missing = not load(place).hashes
+            if why is not None:
+                _check_reason(why, missing)
+            if create and budget is not None and missing:
+                stored = {"budget": _stored(budget, "the budget"), "why": why}
+                _create(place, {**pins, **stored}, warnings)
+            history, note = _load_newest(place, warnings)
             _check_pins(history, pins)
             _check_budget(history, budget)
-            ledger = cls(place, history.pins["ledger"], warnings)
-            if seen != history.head:
-                with ledger._anchor.locked(seconds=BUSY_SECONDS) as held:
-                    if held:
-                        # Another copy may have been spent on since: look again, now none can be.
-                        history = _load(place)
-                        _check_newest(history, ledger._ledger, ledger._anchor.read())
-                        ledger._anchor.advance(history.head)
+            ledger = cls(place, history.pins, warnings)
+            ledger._keep_note(history.head, note)
         return ledger
 
     @staticmethod
-    def check_not_lost(path: str | os.PathLike[str]) -> None:
-        """Raise when there is no ledger at a path where one was spent on before."""
-        place = _place(path)
-        with _reported(place):
-            lost = not _load(place).hashes and notes_of(place)
-            if lost and not _load(place).hashes:  # it may have been made just now
-                raise LedgerError(_LOST)
+    def check_first(path: str | os.PathLike[str], dataset: str, *, gone: bool = True) -> None:
+        """Raise when there is no ledger at a path and the dataset has, or had, one elsewhere.
 
-    @staticmethod
-    def restart(path: str | os.PathLike[str]) -> None:
-        """Forget the ledger that was kept at a path and is gone; a new one may start at zero."""
-        place = _place(path)
-        with _reported(place):
-            if _load(place).hashes:
-                raise LedgerError("it is there: only a ledger that is gone can be started again")
-            for note in notes_of(place):
-                note.unlink(missing_ok=True)
+        Without `gone`, what is gone is no obstacle.
+        """
+        place = place_of(path)
+        with reported(place):
+            if not load(place).hashes:
+                check_first(dataset, place, gone=gone)
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> LedgerState:
         """What a ledger says, without a schema and without writing anything."""
-        place = _place(path)
-        with _reported(place):
+        place = place_of(path)
+        with reported(place):
             return _load_newest(place, [])[0].state()
 
     def __enter__(self) -> Ledger:
@@ -123,13 +118,14 @@ class Ledger:
         return self.read(self.path)
 
     def verify_anchor(self, anchor: Mapping[str, Any]) -> bool:
-        """Whether a release's anchor is an entry of this very ledger."""
-        with _reported(self.path):
-            history = _load(self.path)
-        sequence, hash = anchor.get("sequence"), anchor.get("hash")
-        if anchor.get("ledger") != self._ledger or type(sequence) is not int:
-            return False
-        return history.has(Mark(sequence, str(hash)))
+        """Whether a release's anchor is an entry of this very ledger.
+
+        Releases of format-1 ledgers also give the entry's number, which must then be right.
+        """
+        with reported(self.path):
+            place = load(self.path).place(str(anchor.get("hash")))
+        ours = place is not None and anchor.get("ledger") == self._ledger
+        return ours and anchor.get("sequence", place) == place
 
     def check(self, epsilon: Fraction) -> None:
         """Raise what `reserve` would raise now, and spend nothing."""
@@ -143,8 +139,12 @@ class Ledger:
         """Spend ε on an answer that leaves at once: there is nothing to void."""
         return self._spend("spend", epsilon, mechanism, out)
 
+    def drawing(self, id: str) -> None:
+        """Record that noise is about to be drawn: from now on its ε stays spent."""
+        self._append({"kind": "drawing", "id": id})
+
     def publishing(self, id: str) -> None:
-        """Record that the release is about to become visible: from now on its ε stays spent."""
+        """Record that the release is about to become visible."""
         self._append({"kind": "publishing", "id": id})
 
     def published(self, id: str, manifest_sha256: str) -> None:
@@ -152,12 +152,7 @@ class Ledger:
         self._append({"kind": "published", "id": id, "manifest": manifest_sha256})
 
     def void(self, id: str) -> None:
-        """Give back a reservation whose release never came to be."""
-        with _reported(self.path):
-            entry = _load(self.path).entries.get(id)
-            if entry is not None and entry.status == "reserved" and entry.out:
-                _refuse_if_released(entry)
-                _remove_unfinished(entry)
+        """Give back a reservation for which no noise was drawn."""
         self._append({"kind": "void", "id": id})
 
     def raise_budget(self, budget: Fraction) -> None:
@@ -167,35 +162,54 @@ class Ledger:
     def _spend(self, kind: str, epsilon: Fraction, mechanism: str, out: str) -> Reservation:
         event = _spending(kind, epsilon, mechanism, out)
         mark = self._append(event)
-        anchor = {"ledger": self._ledger, "sequence": mark.sequence, "hash": mark.hash}
+        anchor = {"ledger": self._ledger, "hash": mark.hash}
         return Reservation(event["id"], parse_epsilon(epsilon), anchor)
+
+    def _keep_note(self, head: Mark, note: Note | None) -> None:
+        """Note where the ledger is and how far it got, unless that is known."""
+        if note is None:
+            self._warn_of_others()
+        elif (note.seen, note.dataset) == (head, self._pins["dataset"]) and (
+            note.path == str(self.path) or holds(note)  # of two copies, the one spent on is noted
+        ):
+            return
+        with self._anchor.locked(seconds=storage.BUSY_SECONDS) as held:
+            if held:
+                # Another copy may have been spent on since: look again, now none can be.
+                history = load(self.path)
+                _check_newest(history, self._ledger, self._anchor.read())
+                self._anchor.advance(history.head)
+
+    def _warn_of_others(self) -> None:
+        """A ledger that was made elsewhere is used as it is, but not in silence."""
+        dataset = self._pins["dataset"]
+        others = [n.path for n in known_ledgers(dataset, self.path) if n.ledger != self._ledger]
+        if others and self._pins["why"] is None:
+            self.warnings.append(
+                f"the dataset {dataset!r} also has the ledger {others[0]!r}: what is spent from one"
+                " does not count in the other"
+            )
 
     def _append(self, event: dict[str, Any], *, keep: bool = True) -> Mark:
         """Write one event, or refuse it and change nothing."""
         with (
-            _reported(self.path),
-            self._anchor.locked(seconds=BUSY_SECONDS) as held,
-            _connected(self.path, "rw") as db,
+            reported(self.path),
+            self._anchor.locked(seconds=storage.BUSY_SECONDS) as held,
+            connected(self.path, "rw") as db,
         ):
             db.execute("BEGIN IMMEDIATE")
-            history = _history(db)
+            history = history_of(db)
             _check_newest(history, self._ledger, self._anchor.read())
-            row = _row(history, event)
+            upgrade = [{"kind": "upgrade", "format": FORMAT}] if history.format < FORMAT else []
+            rows = [_row(history, new) for new in (*upgrade, event)]
             if keep:  # otherwise closing the connection rolls back
-                db.execute("INSERT INTO event VALUES (?, ?, ?)", row)
+                db.executemany("INSERT INTO event VALUES (?, ?, ?)", rows)
+                if upgrade:
+                    db.execute(f"PRAGMA user_version = {FORMAT}")
                 db.execute("COMMIT")
             if keep and held:
                 self._anchor.advance(history.head)
             return history.head
-
-
-def _place(path: str | os.PathLike[str]) -> Path:
-    with _reported(path):
-        place = Path(os.path.realpath(path))
-        found = place.parent.exists() and place.parent.is_dir()
-    if not found:
-        raise LedgerError(f"the folder of the ledger {str(place)!r} does not exist")
-    return place
 
 
 def _stored(epsilon: Fraction, what: str = "epsilon") -> str:
@@ -206,6 +220,7 @@ def _spending(kind: str, epsilon: Fraction, mechanism: str, out: str) -> dict[st
     return {
         "kind": kind,
         "id": secrets.token_hex(6),
+        "salt": secrets.token_hex(16),  # a release shows the entry's hash, which must tell nothing
         "epsilon": _stored(epsilon),
         "mechanism": mechanism,
         "out": os.path.abspath(out) if out else "",
@@ -218,76 +233,47 @@ def _row(history: History, event: dict[str, Any]) -> tuple[int, str, str]:
     return len(history.hashes), body, hash
 
 
-def _create(path: Path, pins: dict[str, Any]) -> None:
-    event = {"kind": "open", "ledger": secrets.token_hex(16), **pins}
-    with _connected(path, "rwc") as db:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("BEGIN IMMEDIATE")
-        if _history(db).hashes:
+def _check_reason(why: str, missing: bool) -> None:
+    if not missing:
+        raise LedgerError("there is a ledger here: a new one can only be made in another place")
+    if not why.strip() or not why.isprintable() or len(why) > _LONGEST_REASON:
+        raise OptionError(f"say why in a line of at most {_LONGEST_REASON} characters")
+
+
+def _create(path: Path, pins: dict[str, Any], warnings: list[str]) -> None:
+    """Begin a ledger; the state folder hears of it first, so that a kill leaves none unknown."""
+    event = {"kind": "open", "format": FORMAT, "ledger": secrets.token_hex(16), **pins}
+    with dataset_locked(pins["dataset"], warnings) as held:
+        if load(path).hashes:
             return  # another process was first; its pins are compared with ours like any other's
-        if notes_of(path):
-            raise LedgerError(_LOST)
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
-        db.execute(f"PRAGMA user_version = {_FORMAT}")
-        db.execute("CREATE TABLE event (sequence INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
-        db.execute("INSERT INTO event VALUES (?, ?, ?)", _row(History(), event))
-        db.execute("COMMIT")
-    sync_folder(path.parent)
+        if pins["why"] is None:
+            check_first(pins["dataset"], path)
+        with connected(path, "rwc") as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("BEGIN IMMEDIATE")
+            if history_of(db).hashes:
+                return
+            if held:
+                Anchor(event["ledger"], path, pins["dataset"], warnings).announce()
+            db.execute(f"PRAGMA application_id = {storage.APPLICATION}")
+            db.execute(f"PRAGMA user_version = {FORMAT}")
+            db.execute("CREATE TABLE event (sequence INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
+            db.execute("INSERT INTO event VALUES (?, ?, ?)", _row(History(), event))
+            db.execute("COMMIT")
+        sync_folder(path.parent)
 
 
-def _load(path: Path) -> History:
-    """The verified history; an empty one where there is no ledger yet."""
-    if not path.exists():
-        return History()
-    try:
-        # Not mode=ro, which would leave its WAL files behind; query_only writes no more than that.
-        with _connected(path, "rw") as db:
-            db.execute("PRAGMA query_only = ON")
-            db.execute("BEGIN")
-            return _history(db)
-    except sqlite3.OperationalError as error:
-        if _code(error) != sqlite3.SQLITE_CANTOPEN or os.access(path.parent, os.W_OK):
-            raise
-    return _load_copy(path)
-
-
-def _load_copy(path: Path) -> History:
-    """The history in a folder that cannot be written, where SQLite does not read WAL files.
-
-    The WAL is copied too, or the newest entries would be overlooked. Nowhere else: closing a plain
-    handle on the file would drop the locks that another thread's connection has on it.
-    """
-    with tempfile.TemporaryDirectory(prefix="hushtable-") as folder:
-        for name in (path.name, f"{path.name}-wal"):
-            if path.with_name(name).exists():
-                shutil.copyfile(path.with_name(name), Path(folder, name))
-        with _connected(Path(folder, path.name), "rw") as db:
-            return _history(db)
-
-
-def _load_newest(path: Path, warnings: list[str]) -> tuple[History, Mark | None]:
-    """The history, once it is known to be no older than what was seen before, and what was seen."""
-    first = _load(path)
+def _load_newest(path: Path, warnings: list[str]) -> tuple[History, Note | None]:
+    """The history, once it is known to be no older than what was noted, and the note."""
+    first = load(path)
     if not first.hashes:
         raise LedgerError("there is no ledger here")
     # The note before the ledger: another process may commit in between, and the note never leads.
-    seen = Anchor(first.pins["ledger"], path, warnings).read()
-    history = _load(path)
-    _check_newest(history, first.pins["ledger"], seen)
-    return history, seen
-
-
-def _history(db: sqlite3.Connection) -> History:
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if not application and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-        return History()  # made, but killed before its first event
-    if application != _APPLICATION:
-        raise LedgerError("it is a database, but not a ledger")
-    if version != _FORMAT:
-        raise LedgerError("it was written by a newer hushtable: upgrade to use it")
-    rows = db.execute("SELECT sequence, body, hash FROM event ORDER BY sequence")
-    return History.replay(rows.fetchall())  # read to the end, so that the connection can close
+    ledger, dataset = first.pins["ledger"], first.pins["dataset"]
+    note = Anchor(ledger, path, dataset, warnings).note()
+    history = load(path)
+    _check_newest(history, ledger, note.seen if note else None)
+    return history, note
 
 
 def _check_newest(history: History, ledger: str, seen: Mark | None) -> None:
@@ -301,12 +287,21 @@ def _check_newest(history: History, ledger: str, seen: Mark | None) -> None:
 
 
 def _check_pins(history: History, pins: dict[str, Any]) -> None:
-    wrong = [name for name in pins if history.pins[name] != pins[name]]
+    """Compare what was pinned with what a schema says.
+
+    A ledger of one table pins its id column and `max_rows`. Several tables about the same people
+    have columns and bounds of their own: they ask for one person, and so did a ledger that pins an
+    id column. One that pins no unit protects rows, of which a person may have had many.
+    """
+    pinned = dict(history.pins)
+    if pins["unit"] == ONE_PERSON and pinned["unit"] is not None:
+        pinned["unit"] = ONE_PERSON
+    wrong = [name for name in pins if pinned[name] != pins[name]]
     if wrong:
-        pinned = ", ".join(f"{name} {history.pins[name] or 'none'!r}" for name in wrong)
+        was = ", ".join(f"{name} {pinned[name] or 'none'!r}" for name in wrong)
         wanted = ", ".join(f"{name} {pins[name] or 'none'!r}" for name in wrong)
         raise LedgerError(
-            f"it is pinned to {pinned} and the schema says {wanted}: use the schema it was made"
+            f"it is pinned to {was} and the schema says {wanted}: use the schema it was made"
             " with, or another ledger"
         )
 
@@ -320,74 +315,3 @@ def _check_budget(history: History, budget: Fraction | None) -> None:
     else:
         advice = f"to raise it, use `hush budget SCHEMA --raise {asked}`"
     raise BudgetError(f"the schema's budget is {asked} but the ledger's is {now}: {advice}")
-
-
-def _refuse_if_released(entry: Entry) -> None:
-    """Refuse to void what has a release after all, or what might be one."""
-    try:
-        manifest = json.loads(Path(entry.out, "manifest.json").read_bytes())
-        released = isinstance(manifest, dict) and manifest.get("reservation") == entry.id
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except (OSError, ValueError, RecursionError):
-        released = True
-    if released:
-        raise LedgerError(
-            f"reservation {entry.id} cannot be voided: {entry.out!r} is, or may be, its release"
-        )
-
-
-def _remove_unfinished(entry: Entry) -> None:
-    """Remove what a killed process had drawn but not published: nobody has paid for it now."""
-    if not remove_unheld(partial_folder(Path(entry.out), entry.id)):
-        raise LedgerError(
-            f"reservation {entry.id} cannot be voided: its release is still being written"
-        )
-
-
-@contextlib.contextmanager
-def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    db = sqlite3.connect(
-        f"{path.as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
-    )
-    with contextlib.closing(db):
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA fullfsync = ON")
-        yield db
-
-
-@contextlib.contextmanager
-def _reported(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn whatever goes wrong with the file into one line that names it."""
-    try:
-        yield
-    except LedgerError as error:
-        raise LedgerError(f"ledger {str(path)!r}: {error}") from None
-    except sqlite3.Error as error:
-        reason = _REASONS.get(_code(error), "it is damaged: put an intact copy back")
-        raise LedgerError(f"ledger {str(path)!r}: {reason}") from None
-    except OSError as error:
-        raise LedgerError(f"ledger {str(path)!r}: {error.strerror or 'disk error'}") from None
-    except ValueError:
-        raise LedgerError("the ledger's path is not possible") from None
-
-
-def _code(error: sqlite3.Error) -> int:
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-_LOST = (
-    "a ledger was kept here before and is gone: put it back. If its data and releases are gone too,"
-    " start again at zero with `hush budget SCHEMA --restart`"
-)
-
-_REASONS = {
-    sqlite3.SQLITE_BUSY: "it is busy: another process is writing to it; try again later",
-    sqlite3.SQLITE_LOCKED: "it is busy: another process is writing to it; try again later",
-    sqlite3.SQLITE_READONLY: "it is read-only: make the file and its folder writable",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: it must be a file, in a folder you can write to",
-    sqlite3.SQLITE_PERM: "it cannot be opened: make the file and its folder writable",
-    sqlite3.SQLITE_FULL: "the disk is full, so nothing was recorded",
-    sqlite3.SQLITE_IOERR: "the disk is full or failing, so nothing can be recorded",
-    sqlite3.SQLITE_NOTADB: "it is not a ledger, nor any SQLite database",
-}

@@ -137,9 +137,13 @@ class Neighbourhood:
     def shape(self) -> tuple[int, ...]:
         return tuple(axis.size for axis in self.axes)
 
+    def check(self) -> None:
+        """Refuse a distance within which a cell has too many neighbours."""
+        len(self.steps)
+
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """Every way from a cell to a neighbour."""
+        """Every way from a cell to a neighbour; raises where there are too many."""
         whole = math.floor(self.distance)
         most = self.distance**2 * (1 + 1e-9)  # √2 is no float
         found: list[tuple[Step, int]] = [((), 0)]

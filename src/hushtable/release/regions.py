@@ -74,7 +74,7 @@ def _neighbourhood(folder: Path, manifest: Manifest) -> Neighbourhood:
         raise ReleaseError(f"{folder}: the manifest does not say how far neighbours are apart")
     neighbourhood = Neighbourhood.of(manifest.schema, float(distance))
     try:
-        assert neighbourhood.steps is not None
+        neighbourhood.check()
     except OptionError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
     return neighbourhood

@@ -28,9 +28,12 @@ from hushtable.schema.dates import Dates, parse_day
 from hushtable.schema.hierarchy import Hierarchy, check_label
 from hushtable.schema.schema import Schema, Unit
 
+ONE_ROW = "one row per person"
+"""How a table without an id column says that it belongs to a dataset of people."""
+
 MAX_FILE = 256 * 2**20
 
-_SCHEMA_KEYS = ("name", "budget", "neighbours", "unit", "reviewed", "attribute")
+_SCHEMA_KEYS = ("name", "dataset", "budget", "neighbours", "unit", "reviewed", "attribute")
 _UNIT_KEYS = ("column", "max_rows")
 _ORDINAL_KEYS = (
     "name",
@@ -109,7 +112,8 @@ def schema_from_dict(content: Any, *, folder: Path | None = None) -> Schema:
         name=content["name"],
         budget=_budget(content["budget"]),
         neighbours=content.get("neighbours", "add-remove"),
-        unit=_unit(content.get("unit")),
+        unit=_unit(content.get("unit"), content.get("dataset")),
+        dataset=content.get("dataset"),
         reviewed=content.get("reviewed", True),
         attributes=tuple(_named_attribute(entry, folder) for entry in content["attribute"]),
     )
@@ -128,8 +132,16 @@ def _number(content: Any) -> str:
     return str(content)
 
 
-def _unit(content: Any) -> Unit | None:
-    if content is None:
+def _unit(content: Any, dataset: Any) -> Unit | None:
+    """Whom the rows belong to; a table that shares its dataset must say so."""
+    if dataset is None and content == ONE_ROW:
+        raise SchemaError(f"unit = {ONE_ROW!r} goes with dataset; otherwise leave it out")
+    if dataset is not None and content is None:
+        raise SchemaError(
+            "with dataset, say whose the rows are: unit = { column = …, max_rows = … }, or"
+            f' unit = "{ONE_ROW}"'
+        )
+    if content in (None, ONE_ROW):
         return None
     _check_keys(content, _UNIT_KEYS, "unit")
     if "column" not in content:
@@ -238,11 +250,14 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     """Write a schema as plain tables that `schema_from_dict` reads back to an equal one."""
     content: dict[str, Any] = {
         "name": schema.name,
+        **({} if schema.dataset is None else {"dataset": schema.dataset}),
         "budget": format_epsilon(schema.budget),
         "neighbours": schema.neighbours,
     }
     if schema.unit is not None:
         content["unit"] = {"column": schema.unit.column, "max_rows": schema.unit.max_rows}
+    elif schema.dataset is not None:
+        content["unit"] = ONE_ROW
     if not schema.reviewed:
         content["reviewed"] = False
     content["attribute"] = [_attribute_to_dict(attribute) for attribute in schema.attributes]

@@ -47,9 +47,16 @@ class Schema:
     reviewed: bool = True
     source: Path | None = field(default=None, compare=False)
     """The file it was read from; its ledger is beside it."""
+    dataset: str | None = None
+    """Whose budget is spent, where several tables about the same people share one.
+
+    The guarantee is then about people: without a unit, each has one row in this table.
+    """
 
     def __post_init__(self) -> None:
-        check_name(self.name, "the dataset's name")
+        check_name(self.name, "the table's name")
+        if self.dataset is not None:
+            _check_dataset(self.dataset)
         if self.neighbours not in NEIGHBOURS:
             raise SchemaError(f"neighbours must be {' or '.join(map(repr, NEIGHBOURS))}")
         if self.budget <= 0:
@@ -100,6 +107,11 @@ class Schema:
         return schema_to_dict(self)
 
     @property
+    def dataset_name(self) -> str:
+        """The name under which the budget is kept: the table's own, unless tables share one."""
+        return self.name if self.dataset is None else self.dataset
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """How many codes each attribute has."""
         return tuple(attribute.size for attribute in self.attributes)
@@ -136,3 +148,12 @@ def check_name(name: Any, what: str) -> None:
         raise SchemaError(f"{what} must be text, not empty and without blanks around it")
     if len(name) > MAX_NAME or not name.isprintable():
         raise SchemaError(f"{what} must be printable and at most {MAX_NAME} characters long")
+
+
+def _check_dataset(dataset: Any) -> None:
+    check_name(dataset, "the dataset's name")
+    if "/" in dataset or dataset.startswith(".") or len(dataset.encode()) > MAX_NAME:
+        raise SchemaError(
+            "the dataset's name is the name of its ledger's file: it must not begin with a dot, nor"
+            f" have a slash in it, nor more than {MAX_NAME} bytes"
+        )

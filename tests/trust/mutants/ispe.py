@@ -15,6 +15,13 @@ PAID = f"{REGIONS}::test_both_histograms_cost_epsilon_together"
 
 ISPE = [
     Mutant(
+        "too many neighbours refused by an assertion",
+        "mechanisms/ispe.py",
+        "Neighbourhood.of(schema, chosen.d).check()",
+        "assert Neighbourhood.of(schema, chosen.d).steps is not None",
+        ("tests/ispe/test_optimised_python.py",),
+    ),
+    Mutant(
         "regions paid for with all of epsilon again",
         "mechanisms/regions.py",
         "return cls(first, epsilon - first)",

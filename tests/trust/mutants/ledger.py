@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from .mutant import Mutant
 from .suites import (
+    DATASETS,
     DURABLE,
+    FORMAT_1,
     LEDGER,
     NEIGHBOURS,
+    ONE_BUDGET,
     PUBLISHING,
 )
 
 _REPLAYED = 'if sequence != event["sequence"] or self.append(event) != (body, stored):'
 
-_PAY = """    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
+_RESERVE = """    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
     try:
         step("draw")
+        books.drawing(reservation.id)
+"""
+
+_DRAW = """        noise = make_noise()
         curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
 """
 
-_PAY_LATE = """    curator = Curator(
-        holding, exposure=schema.exposure, account=Account(amount), noise=noise
-    )
-    content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
-    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
-    try:
-        step("draw")
-"""
+_RECORD = "        books.drawing(reservation.id)\n"
 
 _ANNOUNCE = """        books.publishing(reservation.id)
         checksum = write_manifest(partial, manifest)
@@ -46,13 +48,13 @@ LEDGERS = [
     Mutant(
         "no write lock before the history is read",
         "privacy/ledger.py",
-        'db.execute("BEGIN IMMEDIATE")\n            history = _history(db)',
-        'db.execute("BEGIN")\n            history = _history(db)',
+        'db.execute("BEGIN IMMEDIATE")\n            history = history_of(db)',
+        'db.execute("BEGIN")\n            history = history_of(db)',
         (f"{DURABLE}::test_the_history_is_judged_under_the_write_lock",),
     ),
     Mutant(
         "commits that do not wait for the disk",
-        "privacy/ledger.py",
+        "privacy/storage.py",
         "PRAGMA synchronous = FULL",
         "PRAGMA synchronous = OFF",
         (f"{DURABLE}::test_every_commit_waits_for_the_disk",),
@@ -67,14 +69,14 @@ LEDGERS = [
     Mutant(
         "the note never moved forward",
         "privacy/anchor.py",
-        "if seen is None or seen.sequence < mark.sequence:",
+        "if seen is None or seen.sequence <= mark.sequence:",
         "if seen is None:",
         (f"{LEDGER}::TestTampering", f"{DURABLE}::TestTamperedLedgers"),
     ),
     Mutant(
         "the note not locked",
         "privacy/anchor.py",
-        "_lock(handle, seconds)\n                held.callback",
+        "_lock(handle, seconds)\n            held.callback",
         "held.callback",
         (f"{LEDGER}::TestFiles",),
     ),
@@ -89,9 +91,45 @@ LEDGERS = [
     Mutant(
         "published releases can be voided",
         "privacy/history.py",
-        "if entry.status != _BEFORE[step]:",
-        'if step != "void" and entry.status != _BEFORE[step]:',
+        "if entry.status != _BEFORE[self.format][step]:",
+        'if step != "void" and entry.status != _BEFORE[self.format][step]:',
         (f"{LEDGER}::TestVoiding",),
+    ),
+    Mutant(
+        "noise looked at and given back",
+        "privacy/history.py",
+        "entry.status != _BEFORE[self.format][step]:",
+        'entry.status not in (_BEFORE[self.format][step], *["drawing"] * (step == "void")):',
+        (f"{LEDGER}::TestVoiding", f"{PUBLISHING}::TestFailuresOnTheWay"),
+        quick=True,
+    ),
+    Mutant(
+        "noise of an older ledger's reservation given back",
+        "privacy/history.py",
+        'if entry.status == "reserved":',
+        "if False:",
+        (FORMAT_1,),
+    ),
+    Mutant(
+        "an older ledger not marked as upgraded",
+        "privacy/ledger.py",
+        'db.execute(f"PRAGMA user_version = {FORMAT}")\n                db.execute("COMMIT")',
+        'db.execute("COMMIT")',
+        (FORMAT_1,),
+    ),
+    Mutant(
+        "releases that tell how often was tried",
+        "privacy/ledger.py",
+        'anchor = {"ledger": self._ledger, "hash": mark.hash}',
+        'anchor = {"ledger": self._ledger, "hash": mark.hash, "sequence": mark.sequence}',
+        (f"{PUBLISHING}::TestOrder",),
+    ),
+    Mutant(
+        "entries that can be guessed from their hashes",
+        "privacy/ledger.py",
+        '"salt": secrets.token_hex(16)',
+        '"salt": ""',
+        (f"{LEDGER}::TestSpending",),
     ),
     Mutant(
         "more than the budget",
@@ -103,23 +141,80 @@ LEDGERS = [
     Mutant(
         "pins not compared",
         "privacy/ledger.py",
-        "wrong = [name for name in pins if history.pins[name] != pins[name]]",
+        "wrong = [name for name in pins if pinned[name] != pins[name]]",
         "wrong: list[str] = []",
         (f"{LEDGER}::TestPins",),
     ),
     Mutant(
         "a lost ledger begun again",
-        "privacy/ledger.py",
-        "if notes_of(path):\n            raise LedgerError(_LOST)",
-        "if notes_of(path):\n            pass",
+        "privacy/datasets.py",
+        "if gone and note.seen is not None:",
+        "if False:",
         (f"{LEDGER}::TestTampering", f"{DURABLE}::TestTamperedLedgers"),
     ),
     Mutant(
-        "a release that exists is voided",
+        "a second budget for a dataset",
+        "privacy/datasets.py",
+        "        if there:\n",
+        "        if False:\n",
+        (f"{DATASETS}::TestSecondLedgers", ONE_BUDGET),
+        quick=True,
+    ),
+    Mutant(
+        "only the path tells which ledgers are known",
+        "privacy/datasets.py",
+        "if note.path == str(path) or (note.dataset or _pinned(note)) == dataset",
+        "if note.path == str(path)",
+        (f"{DATASETS}::TestSecondLedgers", f"{DATASETS}::TestLostLedgers"),
+    ),
+    Mutant(
+        "ledgers that older software noted not looked into",
+        "privacy/datasets.py",
+        "(note.dataset or _pinned(note)) == dataset",
+        "note.dataset == dataset",
+        (f"{DATASETS}::TestMovedLedgers",),
+    ),
+    Mutant(
+        "a ledger made before it is known",
         "privacy/ledger.py",
-        "_refuse_if_released(entry)\n                _remove",
-        "_remove",
-        (f"{LEDGER}::TestVoiding",),
+        'Anchor(event["ledger"], path, pins["dataset"], warnings).announce()',
+        "pass",
+        (f"{DURABLE}::test_a_kill_at_any_line_of_the_ledger",),
+    ),
+    Mutant(
+        "two ledgers of a dataset made at once",
+        "privacy/ledger.py",
+        'with dataset_locked(pins["dataset"], warnings) as held:',
+        'with dataset_locked(event["ledger"], warnings) as held:',
+        (f"{DATASETS}::TestSecondLedgers::test_no_other_is_made_meanwhile",),
+    ),
+    Mutant(
+        "a moved ledger still looked for where it was",
+        "privacy/ledger.py",
+        "note.path == str(self.path) or holds(note)",
+        "True",
+        (f"{DATASETS}::TestMovedLedgers",),
+    ),
+    Mutant(
+        "rows and people added up",
+        "privacy/ledger.py",
+        'if pins["unit"] == ONE_PERSON and pinned["unit"] is not None:',
+        'if pins["unit"] == ONE_PERSON:',
+        (f"{DATASETS}::TestUnits", ONE_BUDGET),
+    ),
+    Mutant(
+        "a link to a schema has a ledger of its own",
+        "ledgers.py",
+        "real = Path(os.path.realpath(schema.source))",
+        "real = schema.source",
+        (ONE_BUDGET,),
+    ),
+    Mutant(
+        "a table joins people without saying whose its rows are",
+        "schema/formats.py",
+        "if dataset is not None and content is None:",
+        "if False:",
+        (f"{ONE_BUDGET}::TestSchemas",),
     ),
 ]
 
@@ -127,8 +222,22 @@ PUBLISHED = [
     Mutant(
         "paid after drawing",
         "publishing.py",
-        _PAY,
-        _PAY_LATE,
+        _RESERVE + _DRAW,
+        textwrap.indent(textwrap.dedent(_DRAW), "    ") + _RESERVE,
+        (f"{PUBLISHING}::TestOrder",),
+    ),
+    Mutant(
+        "drawing recorded after the noise was drawn",
+        "publishing.py",
+        _RECORD + _DRAW,
+        _DRAW + _RECORD,
+        (f"{PUBLISHING}::TestOrder",),
+    ),
+    Mutant(
+        "the key of the noise drawn before paying",
+        "publishing.py",
+        "    return lambda: EntropyNoise(entropy)",
+        "    made = EntropyNoise(entropy)\n    return lambda: made",
         (f"{PUBLISHING}::TestOrder",),
     ),
     Mutant(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.generators.made_up import MadeUpTable
+from hushtable.evaluation.generators.made_up import MadeUpTable, own_dataset
 from hushtable.evaluation.generators.paper_census import brazil, us
 from hushtable.evaluation.generators.paper_grids import continuous, timing, unrelated
 from hushtable.evaluation.generators.small_census import census, census_schema, census_table
@@ -79,6 +79,7 @@ __all__ = [
     "census_schema",
     "continuous",
     "generate",
+    "own_dataset",
     "sparse",
     "timing",
     "unrelated",

@@ -8,9 +8,10 @@ one by one and not from given counts.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,15 @@ MAX_ROWS = 10**12
 Codes = tuple[NDArray[Any], ...]
 Progress = Callable[[int, int], None]
 """Told how many rows are done, and of how many."""
+
+
+def own_dataset(schema: Schema) -> Schema:
+    """The schema with a dataset of its own: made-up people have a new budget every time.
+
+    A real dataset has one budget, wherever its files are; whoever tries things twice, in another
+    folder, would be refused.
+    """
+    return replace(schema, dataset=f"{schema.name}-{secrets.token_hex(4)}")
 
 
 @dataclass(frozen=True, repr=False)
