@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.owner import key_values
+from hushtable.cli.owner import allow_option, key_values
 from hushtable.cli.show import print_json, print_table, row_bar
 from hushtable.errors import OptionError
 
@@ -38,6 +38,7 @@ SHOWN = ("schema", "neighbours", "pairs", "exact loss", "lower bound", "verdict"
 @click.option("--nightly", is_flag=True, help="Minutes, not seconds: more runs, on every schema.")
 @click.option("--seed", type=int, help="Noise that can be repeated.  [default: the system's]")
 @click.option("--out", "-o", type=FilePath, help="Also write a report: a new .md file.")
+@allow_option
 @json_option
 def audit(
     mechanisms: tuple[str, ...],
@@ -48,6 +49,7 @@ def audit(
     nightly: bool,
     seed: int | None,
     out: Path | None,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Attack mechanisms on small tables: do they lose more than ε? Reads no data.
@@ -66,7 +68,7 @@ def audit(
     if settings and len(mechanisms) != 1:
         raise OptionError("--set is for one mechanism: name it")
     options: dict[str, Any] = {
-        "schemas": [_schema(name) for name in schemas] or None,
+        "schemas": [_schema(name, allow_paths) for name in schemas] or None,
         "epsilon": epsilon,
         "settings": key_values(settings),
         "runs": runs,
@@ -142,7 +144,7 @@ def _write(out: Path, text: str) -> None:
         raise OptionError(f"{out} cannot be written: {problem.strerror}") from None
 
 
-def _schema(name: str) -> str | Schema:
+def _schema(name: str, allow_paths: tuple[Path, ...]) -> str | Schema:
     """A built-in schema by name, or one from a file."""
     from hushtable.evaluation.auditing.schemas import BUILT_IN
     from hushtable.schema import Schema
@@ -153,7 +155,7 @@ def _schema(name: str) -> str | Schema:
         raise OptionError(
             f"{name!r} is no schema file, nor one of the built-in schemas {', '.join(BUILT_IN)}"
         )
-    return Schema.load(Path(name))
+    return Schema.load(Path(name), allow_paths=allow_paths)
 
 
 @contextmanager

@@ -27,6 +27,14 @@ STEPS = {
 
 schema_argument = click.argument("schema", metavar="SCHEMA", type=FilePath)
 data_argument = click.argument("data", metavar="DATA")
+allow_option = click.option(
+    "--allow-path",
+    "allow_paths",
+    metavar="DIR",
+    type=FilePath,
+    multiple=True,
+    help="Let the schema name hierarchy files in this folder too (repeatable).",
+)
 ledger_option = click.option("--ledger", type=FilePath, help="Default: <schema file>.ledger")
 
 
@@ -56,6 +64,7 @@ def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--workload", "-w", help="What auto should be best for.  [default: ranges]")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
 @ledger_option
+@allow_option
 @csv_options
 @json_option
 def publish(
@@ -67,6 +76,7 @@ def publish(
     workload: str | None,
     settings: tuple[str, ...],
     ledger: Path | None,
+    allow_paths: tuple[Path, ...],
     csv: CsvFormat,
     as_json: bool,
 ) -> None:
@@ -78,7 +88,7 @@ def publish(
     from hushtable.publishing import publish as publish_table
     from hushtable.schema import Schema
 
-    described = Schema.load(schema)
+    described = Schema.load(schema, allow_paths=allow_paths)
     with step_bar(STEPS, quiet=as_json) as progress:
         release = publish_table(
             data,
@@ -135,6 +145,7 @@ def _text(epsilon: Any) -> str:
 @click.option("--raise", "raise_to", metavar="E", help="Raise the total budget to E.")
 @click.option("--void", metavar="ID", help="Give back a reservation that never published.")
 @click.option("--restart", is_flag=True, help="Start again at zero where a ledger was and is gone.")
+@allow_option
 @json_option
 def budget(
     schema: Path,
@@ -142,6 +153,7 @@ def budget(
     raise_to: str | None,
     void: str | None,
     restart: bool,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Show what was spent on a dataset, on what, and what is left.
@@ -151,7 +163,7 @@ def budget(
     from hushtable.privacy.ledger import Ledger
     from hushtable.schema import Schema
 
-    described = Schema.load(schema)
+    described = Schema.load(schema, allow_paths=allow_paths)
     place = ledger or schema.with_name(schema.name + ".ledger")
     if restart:
         Ledger.restart(place)
@@ -232,15 +244,16 @@ def _print_budget(state: Any, as_json: bool, place: Path) -> None:
 
 @click.command("check")
 @schema_argument
+@allow_option
 @json_option
-def schema_check(schema: Path, as_json: bool) -> None:
+def schema_check(schema: Path, allow_paths: tuple[Path, ...], as_json: bool) -> None:
     """Check a schema file and show how it reads.
 
     Example: hush schema check census.toml
     """
     from hushtable.schema import Schema
 
-    described = Schema.load(schema)
+    described = Schema.load(schema, allow_paths=allow_paths)
     if as_json:
         facts = {"cells": described.cells, "reviewed": described.reviewed}
         print_json({"schema": described.to_dict(), **facts})
@@ -277,8 +290,11 @@ def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
 @click.argument("file", metavar="FILE", type=FilePath)
 @click.option("--out", "-o", type=FilePath, required=True, help="The schema file to write.")
 @click.option("--name", help="The dataset's name.  [default: the file's]")
+@allow_option
 @json_option
-def schema_import(file: Path, out: Path, name: str | None, as_json: bool) -> None:
+def schema_import(
+    file: Path, out: Path, name: str | None, allow_paths: tuple[Path, ...], as_json: bool
+) -> None:
     """Draft a schema from what another tool has: SmartNoise YAML, an mbi domain, CSVW JSON.
 
     Example: hush schema import metadata.yaml -o census.toml
@@ -286,7 +302,7 @@ def schema_import(file: Path, out: Path, name: str | None, as_json: bool) -> Non
     from hushtable.schema.foreign import import_schema
 
     _check_new(out)
-    draft = import_schema(file, name=name or out.stem)
+    draft = import_schema(file, name=name or out.stem, allow_paths=allow_paths)
     _tell_draft(draft, out, as_json, imported=True)
     if not as_json:
         print("Review it, then set reviewed = true.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.owner import allow_option
 from hushtable.cli.show import print_json, print_table
 from hushtable.errors import OptionError
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--budgets", is_flag=True, help="Let the levels of trees have shares of ε.")
 @click.option("--plot", type=FilePath, help="Draw error against size of question: .png or .svg.")
+@allow_option
 @json_option
 def plan(
     schema: Path,
@@ -46,6 +48,7 @@ def plan(
     shapes: tuple[str, ...],
     budgets: bool,
     plot: Path | None,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Forecast how accurate each mechanism would be. Reads no data and spends nothing.
@@ -62,7 +65,7 @@ def plan(
         raise OptionError("--error must be a number above zero")
     _check_plot(plot)
     found = make_plan(
-        Schema.load(schema),
+        Schema.load(schema, allow_paths=allow_paths),
         epsilon=epsilon,
         workload=workload,
         people=people,
