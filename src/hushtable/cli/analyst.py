@@ -15,6 +15,7 @@ from hushtable.cli.show import (
     print_result,
     print_table,
     row_bar,
+    say,
 )
 from hushtable.errors import OptionError
 
@@ -75,12 +76,12 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
     from hushtable.query.answer import show_number, show_percent
 
     low, high = row["interval"]
-    print(
+    say(
         f"{show_number(row['value'])}  (between {show_number(low)} and {show_number(high)} with"
         f" {show_percent(confidence)} confidence; standard error {show_number(row['stderr'])})"
     )
     if hidden := row.get("bias"):
-        print(hidden_text(hidden))
+        say(hidden_text(hidden))
 
 
 @click.command()
@@ -124,7 +125,8 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
     )
     print_attributes(opened.schema)
     if opened.network is not None:
-        print("\n".join(opened.network.lines()))
+        for line in opened.network.lines():
+            say(line)
 
 
 def _show_cells(cells: int) -> str:
@@ -202,4 +204,4 @@ def export(
     if as_json:
         print_json({"file": str(out), "rows": rows})
     else:
-        print(f"wrote {rows:,} {'cells' if synthetic is None else 'synthetic rows'} to {out}")
+        say(f"wrote {rows:,} {'cells' if synthetic is None else 'synthetic rows'} to {out}")

@@ -11,7 +11,7 @@ import click
 
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.owner import allow_option, key_values
-from hushtable.cli.show import print_json, print_table, row_bar
+from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def audit(
     if out is not None:
         _write(out, _report(found))
         if not as_json:
-            print(f"wrote {out}")
+            say(f"wrote {out}")
     return 0 if all(audit.holds for audit in found) else 1
 
 
@@ -176,9 +176,9 @@ def _print(found: list[Audit], left_out: dict[str, str]) -> None:
         print_table(title, SUMMARY, [summary_row(audit) for audit in found], left=1)
         for audit in found:
             for problem in problems(audit):
-                print(f"{audit.mechanism}: {problem}")
+                say(f"{audit.mechanism}: {problem}")
     for name, reason in left_out.items():
-        print(f"{name} left out: {reason}")
+        say(f"{name} left out: {reason}")
 
 
 def _print_one(found: Audit) -> None:
@@ -188,9 +188,9 @@ def _print_one(found: Audit) -> None:
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"
     shown = [COLUMNS.index(name) for name in SHOWN]
     print_table(title, list(SHOWN), [[row[i] for i in shown] for row in rows(found)], left=2)
-    print(f"Noise: {noise_words(found)}.")
+    say(f"Noise: {noise_words(found)}.")
     for problem in problems(found):
-        print(problem)
+        say(problem)
     for name, reason in found.left_out.items():
-        print(f"{name} left out: {reason}")
-    print(sentence(found))
+        say(f"{name} left out: {reason}")
+    say(sentence(found))

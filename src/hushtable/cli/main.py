@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -13,7 +12,9 @@ import click
 
 from hushtable import __version__
 from hushtable.cli import analyst, auditing, evaluating, owner, planning, reproducing
+from hushtable.cli.show import print_json, warn
 from hushtable.errors import HushError
+from hushtable.text import plain
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,15 +63,15 @@ def run() -> NoReturn:
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
-    return f"hush: {' '.join(str(message).split())}\n"
+    return f"hush: {plain(' '.join(str(message).split()))}\n"
 
 
 def _fail(line: str, *, code: int = 2) -> NoReturn:
     line = " ".join(line.split())
     if "--json" in sys.argv:
-        print(json.dumps({"error": line}, ensure_ascii=False))
+        print_json({"error": plain(line)}, indent=None)
     else:
-        print(f"hush: {line}", file=sys.stderr)
+        warn(line)
     sys.exit(code)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option, print_attributes
-from hushtable.cli.show import print_json, print_table, row_bar, step_bar, warn
+from hushtable.cli.show import print_json, print_table, row_bar, say, step_bar, warn
 from hushtable.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def publish(
     """
     from hushtable.publishing import open_ledger
     from hushtable.publishing import publish as publish_table
+    from hushtable.query.literal import sql_name
     from hushtable.schema import Schema
 
     described = Schema.load(schema, allow_paths=allow_paths)
@@ -114,10 +116,12 @@ def publish(
             }
         )
         return
-    print(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
-    print(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
-    print(f"{release.cell_stderr:.3g}")
-    print(f'try: hush query {out} "SELECT COUNT(*) FROM {described.name}"')
+    say(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
+    say(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
+    say(f"{release.cell_stderr:.3g}")
+    # Whoever wrote the schema named the table: what is pasted must be one word to the shell.
+    asked = shlex.join([str(out), f"SELECT COUNT(*) FROM {sql_name(described.name)}"])
+    say(f"try: hush query {asked}")
 
 
 def key_values(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -235,8 +239,8 @@ def _print_budget(state: Any, as_json: bool, place: Path) -> None:
         )
         return
     protects = "one row" if state.unit is None else state.unit
-    print(f"{state.dataset}: {_text(state.spent)} of {_text(state.budget)} spent,", end=" ")
-    print(f"{_text(state.left)} left ({state.neighbours}; protects {protects})")
+    say(f"{state.dataset}: {_text(state.spent)} of {_text(state.budget)} spent,", end=" ")
+    say(f"{_text(state.left)} left ({state.neighbours}; protects {protects})")
     if entries:
         rows = [list(entry.values()) for entry in entries]
         print_table(None, ["id", "time", "mechanism", "ε", "status", "release"], rows, left=6)
@@ -259,11 +263,11 @@ def schema_check(schema: Path, allow_paths: tuple[Path, ...], as_json: bool) -> 
         print_json({"schema": described.to_dict(), **facts})
         return
     protects = "one row" if described.unit is None else str(described.unit)
-    print(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
-    print(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
+    say(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
+    say(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
     print_attributes(described)
     if not described.reviewed:
-        print("a draft: review it and set reviewed = true before publishing")
+        say("a draft: review it and set reviewed = true before publishing")
 
 
 @click.command("draft")
@@ -282,8 +286,8 @@ def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
     draft = draft_schema(data, name=name or out.stem)
     _tell_draft(draft, out, as_json, imported=False)
     if not as_json:
-        print("This draft looked at the data: its ranges and values could reveal someone.")
-        print("Replace them by what is publicly known, then set reviewed = true.")
+        say("This draft looked at the data: its ranges and values could reveal someone.")
+        say("Replace them by what is publicly known, then set reviewed = true.")
 
 
 @click.command("import")
@@ -305,7 +309,7 @@ def schema_import(
     draft = import_schema(file, name=name or out.stem, allow_paths=allow_paths)
     _tell_draft(draft, out, as_json, imported=True)
     if not as_json:
-        print("Review it, then set reviewed = true.")
+        say("Review it, then set reviewed = true.")
 
 
 def _check_new(out: Path) -> None:
@@ -328,9 +332,9 @@ def _tell_draft(draft: Any, out: Path, as_json: bool, *, imported: bool) -> None
             }
         )
         return
-    print(f"wrote {out}: {len(draft.schema.attributes)} attributes")
+    say(f"wrote {out}: {len(draft.schema.attributes)} attributes")
     for column, reason in draft.left_out:
-        print(f"  left out {column}: {reason}")
+        say(f"  left out {column}: {reason}")
 
 
 @click.command()
@@ -391,5 +395,5 @@ def generate(
         facts = {"name": name, "rows": made.rows, "cells": made.schema.cells, "seed": seed}
         print_json({"file": str(out), "schema": str(described), **facts})
         return
-    print(f"wrote {out}: {made.rows:,} rows of {made.schema.cells:,} cells; schema {described}")
-    print(f"try: hush publish {out} --schema {described} --epsilon 1 -o {out.stem}.release")
+    say(f"wrote {out}: {made.rows:,} rows of {made.schema.cells:,} cells; schema {described}")
+    say(f"try: hush publish {out} --schema {described} --epsilon 1 -o {out.stem}.release")
