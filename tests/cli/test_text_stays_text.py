@@ -179,10 +179,10 @@ def test_info_of_a_network(hush: Hush, own: Path) -> None:
 def test_what_a_manifest_says_is_text(hush: Hush, released: Path) -> None:
     path = released / "r" / "manifest.json"
     content = json.loads(path.read_bytes())
-    content |= {"mechanism": "[/x]", "created": "[other] :100:", "reservation": "[bold]"}
+    content |= {"mechanism": "[/x]", "reservation": "[other] :100: [bold]"}
     content["privacy"] |= {"guarantee": "[link=a]b[/link]", "unit": ":smile: [/]"}
     path.write_text(json.dumps(content))
-    told = plainly(hush("info", "r"), "[/x]", "[other] :100:", "[bold]", "[link=a]b[/link]")
+    told = plainly(hush("info", "r"), "[/x]", "[other] :100: [bold]", "[link=a]b[/link]")
     assert shows(told.out, ":smile: [/]")
 
 

@@ -156,7 +156,8 @@ def _facts(release: Release) -> dict[str, Any]:
 def _kept(manifest: dict[str, Any]) -> str:
     """What a sparse summary holds, and what it left out."""
     told = manifest["parameters"]
-    number, theta, tau = manifest["arrays"]["values"]["shape"][0], told["theta"], told["tau"]
+    number = manifest["arrays"]["values"]["shape"][0]
+    theta, tau = told.get("theta", 1), told.get("tau", 0)
     side = "" if told.get("sides") == "one-sided" else "±"
     text = f"{number:,} noisy values on {told['on']}: none below {side}{theta}"
     return text + (f", some below {side}{tau:.4g}" if tau > theta else "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .answers import ANSWERS, ERROR_BARS
 from .counting import COUNTING, READING
-from .foreign import HIERARCHIES, TEXTS
+from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .mutant import ROOT, SOURCE, Mutant, run_tests
@@ -42,4 +42,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *ISPE,
     *HIERARCHIES,
     *TEXTS,
+    *FIGURES,
 )

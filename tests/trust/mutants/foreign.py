@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .mutant import Mutant
-from .suites import HIERARCHY_FILES, TEXT
+from .suites import HIERARCHY_FILES, HOSTILE, MANIFESTS, TEXT
 
 HIERARCHIES = [
     Mutant(
@@ -94,5 +94,51 @@ TEXTS = [
         "-o {shlex.quote(out)}",
         "-o {out}",
         (f"{TEXT}::test_plan",),
+    ),
+]
+
+FIGURES = [
+    Mutant(
+        "noise of any scale",
+        "release/manifest.py",
+        "return found if SMALLEST_SCALE <= (found := Fraction(scale)) <= LARGEST_SCALE else None",
+        "return Fraction(scale) or None",
+        (f"{HOSTILE}::test_a_scale_is_a_positive_fraction_of_few_digits",),
+        quick=True,
+    ),
+    Mutant(
+        "factors that make noise too large",
+        "release/opening.py",
+        "if too_large or scale * smallest < SMALLEST_SCALE:",
+        "if scale * smallest < SMALLEST_SCALE:",
+        (f"{MANIFESTS}::test_a_scale_that_is_too_large_for_a_factor_is_refused",),
+    ),
+    Mutant(
+        "levels with next to nothing of the budget",
+        "transforms/tree.py",
+        "if min(shares) < SMALLEST_SHARE:",
+        "if min(shares) < 0:",
+        (f"{MANIFESTS}::test_levels_with_next_to_nothing_of_the_budget_are_refused",),
+    ),
+    Mutant(
+        "the scale of a network that nobody looked at",
+        "release/network.py",
+        " or noise_scale(noise) is None:",
+        ":",
+        (f"{MANIFESTS}::test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened",),
+    ),
+    Mutant(
+        "checksums of any form",
+        "release/store.py",
+        "if not all(isinstance(text, str) and _SHA256.fullmatch(text) for text in hashes):",
+        "if not hashes and size:",
+        (f"{HOSTILE}::test_a_checksum_that_is_none_is_refused",),
+    ),
+    Mutant(
+        "what a ledger says as it is",
+        "release/manifest.py",
+        "        if type(value) is not int or value < 0:\n",
+        "        if value is None:\n",
+        (f"{MANIFESTS}::test_what_cannot_be_is_refused_when_a_release_is_opened",),
     ),
 ]
