@@ -60,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
 # The end of the line: these may use everything.
 FREE = {
     "__init__",
+    "__main__",
     "publishing",
     "synthesizer",
     "drafting",

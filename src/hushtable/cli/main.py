@@ -39,14 +39,14 @@ schema_group.add_command(owner.schema_check)
 schema_group.add_command(owner.schema_import)
 
 
-def run() -> NoReturn:
-    """Run the command line: bad input is one clear line and exit code 2."""
+def run(name: str = "hush") -> NoReturn:
+    """Run the command line, called by this name: bad input is one clear line and exit code 2."""
     warnings.formatwarning = _one_line
     arguments = sys.argv[1:] or ["--help"]
     if arguments == ["schema"]:
         arguments.append("--help")
     try:
-        code = app.main(arguments, prog_name="hush", standalone_mode=False)
+        code = app.main(arguments, prog_name=name, standalone_mode=False)
     except HushError as problem:
         _fail(str(problem))
     except (KeyboardInterrupt, click.Abort) as problem:
