@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from hushtable.text import plain
+
 MAX_LINE = 1000
 
 
 class HushError(Exception):
     """Something the user can mend; the command line prints its one line and exits with 2.
 
-    Names in files that anyone may have written can be endless; lines are not.
+    Names in files that anyone may have written can be endless, and command a terminal; lines do
+    not.
     """
 
     def __init__(self, line: str = "") -> None:
-        super().__init__(line if len(line) <= MAX_LINE else f"{line[:700]} … {line[-200:]}")
+        short = line if len(line) <= MAX_LINE else f"{line[:700]} … {line[-200:]}"
+        super().__init__(plain(short))
 
 
 class SchemaError(HushError):

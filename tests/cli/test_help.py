@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from hushtable.cli.main import app
@@ -41,3 +45,27 @@ def test_an_unknown_command_or_option_is_one_line(hush: Hush) -> None:
     for arguments in (["frobnicate"], ["info", "--frobnicate"], ["query"]):
         refused = hush(*arguments)
         assert refused.code == 2 and refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("hushtable", "python -m hushtable"), ("hushtable.cli", "hush")]
+)
+def test_the_package_runs_like_hush(module: str, name: str, tmp_path: Path) -> None:
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True)
+
+    shown = call()
+    assert shown.returncode == 0 and f"Usage: {name} [OPTIONS]" in shown.stdout
+    assert f"Usage: {name} schema check" in call("schema", "check", "--help").stdout
+    assert call("--version").stdout.startswith("hushtable ")
+    refused = call("info", "nowhere")
+    assert refused.returncode == 2 and refused.stdout == ""
+    assert refused.stderr == "hush: nowhere: there is no such folder\n"
+    assert '"error"' in call("info", "nowhere", "--json").stdout
+
+
+def test_importing_the_package_s_main_runs_nothing() -> None:
+    import hushtable.__main__
+
+    assert hushtable.__main__.run is not None

@@ -146,7 +146,7 @@ def test_epsilon_is_text_as_it_was_written(folder, rewrite):
 
 
 @pytest.mark.parametrize(
-    "scale", ["0", "1e400", "1e999999999", "1/0", "nan", "-1", "9" * 251, "1.5"]
+    "scale", ["0", "1e400", "1e999999999", "1/0", "nan", "-1", "9" * 251, "1.5", "9" * 250]
 )
 def test_a_scale_is_a_positive_fraction_of_few_digits(folder, rewrite, scale):
     rewrite(lambda content: content["noise"].update(scale=scale))
@@ -285,9 +285,14 @@ def test_an_array_that_is_not_as_described_is_refused(folder, rewrite, change):
     refused(folder, "array 'cells'")
 
 
-@pytest.mark.parametrize("hashes", [["0" * 64], [None], [[]], [5]])
-def test_a_wrong_checksum_is_damage(folder, rewrite, hashes):
+@pytest.mark.parametrize("hashes", [[None], [[]], [5], ["0" * 63], ["G" * 64], ["0" * 65]])
+def test_a_checksum_that_is_none_is_refused(folder, rewrite, hashes):
     rewrite(lambda content: content["arrays"]["cells"].update(sha256=hashes))
+    refused(folder, "a checksum that is none")
+
+
+def test_a_wrong_checksum_is_damage(folder, rewrite):
+    rewrite(lambda content: content["arrays"]["cells"].update(sha256=["0" * 64]))
     with pytest.raises(ReleaseError, match="damaged"):
         hushtable.open(folder).count()
 

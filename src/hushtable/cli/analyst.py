@@ -16,6 +16,7 @@ from hushtable.cli.show import (
     print_result,
     print_table,
     row_bar,
+    say,
 )
 from hushtable.errors import OptionError
 
@@ -76,15 +77,15 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
     from hushtable.query.answer import show_number, show_percent
 
     low, high = row["interval"]
-    print(
+    say(
         f"{show_number(row['value'])}  ({'estimate: ' if row['estimate'] else ''}between"
         f" {show_number(low)} and {show_number(high)} with {show_percent(confidence)} confidence;"
         f" standard error {show_number(row['stderr'])})"
     )
     if row["estimate"]:
-        print(ESTIMATE)
+        say(ESTIMATE)
     if hidden := row.get("bias"):
-        print(hidden_text(hidden))
+        say(hidden_text(hidden))
 
 
 @click.command()
@@ -129,7 +130,8 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
     )
     print_attributes(opened.schema)
     if opened.network is not None:
-        print("\n".join(opened.network.lines()))
+        for line in opened.network.lines():
+            say(line)
 
 
 def _show_cells(cells: int) -> str:
@@ -160,7 +162,8 @@ def _facts(release: Release) -> dict[str, Any]:
 def _kept(manifest: dict[str, Any]) -> str:
     """What a sparse summary holds, and what it left out."""
     told = manifest["parameters"]
-    number, theta, tau = manifest["arrays"]["values"]["shape"][0], told["theta"], told["tau"]
+    number = manifest["arrays"]["values"]["shape"][0]
+    theta, tau = told.get("theta", 1), told.get("tau", 0)
     side = "" if told.get("sides") == "one-sided" else "±"
     text = f"{number:,} noisy values on {told['on']}: none below {side}{theta}"
     return text + (f", some below {side}{tau:.4g}" if tau > theta else "")
@@ -208,4 +211,4 @@ def export(
     if as_json:
         print_json({"file": str(out), "rows": rows})
     else:
-        print(f"wrote {rows:,} {'cells' if synthetic is None else 'synthetic rows'} to {out}")
+        say(f"wrote {rows:,} {'cells' if synthetic is None else 'synthetic rows'} to {out}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.owner import key_values
-from hushtable.cli.show import print_json, print_table, row_bar
+from hushtable.cli.owner import allow_option, key_values
+from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ SHOWN = ("schema", "neighbours", "pairs", "exact loss", "lower bound", "verdict"
 @click.option("--nightly", is_flag=True, help="Minutes, not seconds: more runs, on every schema.")
 @click.option("--seed", type=int, help="Noise that can be repeated.  [default: the system's]")
 @click.option("--out", "-o", type=FilePath, help="Also write a report: a new .md file.")
+@allow_option
 @json_option
 def audit(
     mechanisms: tuple[str, ...],
@@ -50,6 +51,7 @@ def audit(
     nightly: bool,
     seed: int | None,
     out: Path | None,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Attack mechanisms on small tables: do they lose more than ε? Reads no data.
@@ -69,7 +71,7 @@ def audit(
     if settings and len(mechanisms) != 1:
         raise OptionError("--set is for one mechanism: name it")
     options: dict[str, Any] = {
-        "schemas": [_schema(name) for name in schemas] or None,
+        "schemas": [_schema(name, allow_paths) for name in schemas] or None,
         "epsilon": epsilon,
         "settings": key_values(settings),
         "runs": runs,
@@ -91,7 +93,7 @@ def audit(
     if out is not None:
         _write(out, _report(found))
         if not as_json:
-            print(f"wrote {out}")
+            say(f"wrote {out}")
     return 0 if all(audit.holds for audit in found) else 1
 
 
@@ -146,7 +148,7 @@ def _write(out: Path, text: str) -> None:
         raise OptionError(f"{out} cannot be written: {problem.strerror}") from None
 
 
-def _schema(name: str) -> str | Schema:
+def _schema(name: str, allow_paths: tuple[Path, ...]) -> str | Schema:
     """A built-in schema by name, or one from a file."""
     from hushtable.evaluation.auditing.schemas import BUILT_IN
     from hushtable.schema import Schema
@@ -157,7 +159,7 @@ def _schema(name: str) -> str | Schema:
         raise OptionError(
             f"{name!r} is no schema file, nor one of the built-in schemas {', '.join(BUILT_IN)}"
         )
-    return Schema.load(Path(name))
+    return Schema.load(Path(name), allow_paths=allow_paths)
 
 
 @contextmanager
@@ -178,9 +180,9 @@ def _print(found: list[Audit], left_out: dict[str, str]) -> None:
         print_table(title, SUMMARY, [summary_row(audit) for audit in found], left=1)
         for audit in found:
             for problem in problems(audit):
-                print(f"{audit.mechanism}: {problem}")
+                say(f"{audit.mechanism}: {problem}")
     for name, reason in left_out.items():
-        print(f"{name} left out: {reason}")
+        say(f"{name} left out: {reason}")
 
 
 def _print_one(found: Audit) -> None:
@@ -198,11 +200,11 @@ def _print_one(found: Audit) -> None:
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"
     shown = [COLUMNS.index(name) for name in SHOWN]
     print_table(title, list(SHOWN), [[row[i] for i in shown] for row in rows(found)], left=2)
-    print(f"Noise: {noise_words(found)}.")
+    say(f"Noise: {noise_words(found)}.")
     if found.coverage:
         print_table("truth inside intervals", COVERED, coverage_rows(found), left=1)
     for problem in problems(found):
-        print(problem)
+        say(problem)
     for name, reason in found.left_out.items():
-        print(f"{name} left out: {reason}")
-    print(sentence(found))
+        say(f"{name} left out: {reason}")
+    say(sentence(found))

@@ -9,7 +9,7 @@ import click
 
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.owner import csv_options
-from hushtable.cli.show import open_release, print_json, print_table, step_bar
+from hushtable.cli.show import open_release, print_json, print_table, say, step_bar
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -84,14 +84,14 @@ def evaluate(
     else:
         _print(found)
         if plot is not None:
-            print(f"wrote {plot}")
+            say(f"wrote {plot}")
 
 
 def _print(found: Evaluation) -> None:
     from hushtable.evaluation.evaluate import OWNER_ONLY
     from hushtable.query.answer import show_percent
 
-    print(OWNER_ONLY)
+    say(OWNER_ONLY)
     columns = [
         "queries",
         "",
@@ -106,13 +106,13 @@ def _print(found: Evaluation) -> None:
     ]
     rows = [_cells(row) for row in found.errors]
     print_table(found.title, columns, rows, left=2)
-    print("Errors are in rows. Forecast: what the release's own error bars say the rms error is.")
-    print("Relative: by the true count, or by 0.1 % of all rows where that is more.")
+    say("Errors are in rows. Forecast: what the release's own error bars say the rms error is.")
+    say("Relative: by the true count, or by 0.1 % of all rows where that is more.")
     looked = found.overall.intervals
     these = "the one query" if found.queries == 1 else f"{looked:,} of the queries"
-    print(f"Inside: the truth within the interval, for {these}.")
+    say(f"Inside: the truth within the interval, for {these}.")
     for note in found.notes:
-        print(note)
+        say(note)
 
 
 def _cells(row: ErrorRow) -> list[str]:

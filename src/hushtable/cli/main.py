@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -13,7 +12,9 @@ import click
 
 from hushtable import __version__
 from hushtable.cli import analyst, auditing, evaluating, owner, planning, reproducing
+from hushtable.cli.show import print_json, warn
 from hushtable.errors import HushError
+from hushtable.text import plain
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,14 +39,14 @@ schema_group.add_command(owner.schema_check)
 schema_group.add_command(owner.schema_import)
 
 
-def run() -> NoReturn:
-    """Run the command line: bad input is one clear line and exit code 2."""
+def run(name: str = "hush") -> NoReturn:
+    """Run the command line, called by this name: bad input is one clear line and exit code 2."""
     warnings.formatwarning = _one_line
     arguments = sys.argv[1:] or ["--help"]
     if arguments == ["schema"]:
         arguments.append("--help")
     try:
-        code = app.main(arguments, prog_name="hush", standalone_mode=False)
+        code = app.main(arguments, prog_name=name, standalone_mode=False)
     except HushError as problem:
         _fail(str(problem))
     except (KeyboardInterrupt, click.Abort) as problem:
@@ -62,15 +63,15 @@ def run() -> NoReturn:
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
-    return f"hush: {' '.join(str(message).split())}\n"
+    return f"hush: {plain(' '.join(str(message).split()))}\n"
 
 
 def _fail(line: str, *, code: int = 2) -> NoReturn:
     line = " ".join(line.split())
     if "--json" in sys.argv:
-        print(json.dumps({"error": line}, ensure_ascii=False))
+        print_json({"error": plain(line)}, indent=None)
     else:
-        print(f"hush: {line}", file=sys.stderr)
+        warn(line)
     sys.exit(code)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option, print_attributes
-from hushtable.cli.show import print_json, print_table, row_bar, step_bar, warn
+from hushtable.cli.show import print_json, print_table, row_bar, say, step_bar, warn
 from hushtable.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:
@@ -27,6 +28,14 @@ STEPS = {
 
 schema_argument = click.argument("schema", metavar="SCHEMA", type=FilePath)
 data_argument = click.argument("data", metavar="DATA")
+allow_option = click.option(
+    "--allow-path",
+    "allow_paths",
+    metavar="DIR",
+    type=FilePath,
+    multiple=True,
+    help="Let the schema name hierarchy files in this folder too (repeatable).",
+)
 ledger_option = click.option("--ledger", type=FilePath, help="Default: beside the schema.")
 
 
@@ -56,6 +65,7 @@ def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--workload", "-w", help="What auto should be best for.  [default: ranges]")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
 @ledger_option
+@allow_option
 @csv_options
 @json_option
 def publish(
@@ -67,6 +77,7 @@ def publish(
     workload: str | None,
     settings: tuple[str, ...],
     ledger: Path | None,
+    allow_paths: tuple[Path, ...],
     csv: CsvFormat,
     as_json: bool,
 ) -> None:
@@ -76,9 +87,10 @@ def publish(
     """
     from hushtable.ledgers import open_ledger
     from hushtable.publishing import publish as publish_table
+    from hushtable.query.literal import sql_name
     from hushtable.schema import Schema
 
-    described = Schema.load(schema)
+    described = Schema.load(schema, allow_paths=allow_paths)
     with step_bar(STEPS, quiet=as_json) as progress:
         release = publish_table(
             data,
@@ -104,10 +116,12 @@ def publish(
             }
         )
         return
-    print(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
-    print(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
-    print(f"{release.cell_stderr:.3g}")
-    print(f'try: hush query {out} "SELECT COUNT(*) FROM {described.name}"')
+    say(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
+    say(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
+    say(f"{release.cell_stderr:.3g}")
+    # Whoever wrote the schema named the table: what is pasted must be one word to the shell.
+    asked = shlex.join([str(out), f"SELECT COUNT(*) FROM {sql_name(described.name)}"])
+    say(f"try: hush query {asked}")
 
 
 def key_values(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -136,6 +150,7 @@ def _text(epsilon: Any) -> str:
 @click.option("--void", metavar="ID", help="Give back a reservation that drew no noise.")
 @click.option("--new-ledger", "why", metavar="WHY", help="Begin another budget, and record why.")
 @click.option("--restart", is_flag=True, help="The same where the ledger before is gone.")
+@allow_option
 @json_option
 def budget(
     schema: Path,
@@ -144,6 +159,7 @@ def budget(
     void: str | None,
     why: str | None,
     restart: bool,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Show what was spent on a dataset, on what, and what is left.
@@ -157,7 +173,7 @@ def budget(
     from hushtable.privacy.ledger import Ledger
     from hushtable.schema import Schema
 
-    described = Schema.load(schema)
+    described = Schema.load(schema, allow_paths=allow_paths)
     place = ledger_path(described, ledger)
     if restart and why is None:
         Ledger.check_first(place, described.dataset_name, gone=False)
@@ -226,10 +242,10 @@ def _print_budget(state: Any, as_json: bool, place: Path) -> None:
         )
         return
     protects = "one row" if state.unit is None else state.unit
-    print(f"{state.dataset}: {_text(state.spent)} of {_text(state.budget)} spent,", end=" ")
-    print(f"{_text(state.left)} left ({state.neighbours}; protects {protects})")
+    say(f"{state.dataset}: {_text(state.spent)} of {_text(state.budget)} spent,", end=" ")
+    say(f"{_text(state.left)} left ({state.neighbours}; protects {protects})")
     if state.why is not None:
-        print(f"a new ledger was begun: {state.why}")
+        say(f"a new ledger was begun: {state.why}")
     if entries:
         rows = [list(entry.values()) for entry in entries]
         print_table(None, ["id", "time", "mechanism", "ε", "status", "release"], rows, left=6)
@@ -237,15 +253,16 @@ def _print_budget(state: Any, as_json: bool, place: Path) -> None:
 
 @click.command("check")
 @schema_argument
+@allow_option
 @json_option
-def schema_check(schema: Path, as_json: bool) -> None:
+def schema_check(schema: Path, allow_paths: tuple[Path, ...], as_json: bool) -> None:
     """Check a schema file and show how it reads.
 
     Example: hush schema check census.toml
     """
     from hushtable.schema import Schema
 
-    described = Schema.load(schema)
+    described = Schema.load(schema, allow_paths=allow_paths)
     if as_json:
         facts = {"cells": described.cells, "reviewed": described.reviewed}
         print_json({"schema": described.to_dict(), **facts})
@@ -253,11 +270,11 @@ def schema_check(schema: Path, as_json: bool) -> None:
     protects = "one row" if described.unit is None else str(described.unit)
     if described.dataset is not None:
         protects += f" of one person; the budget is that of the dataset {described.dataset}"
-    print(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
-    print(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
+    say(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
+    say(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
     print_attributes(described)
     if not described.reviewed:
-        print("a draft: review it and set reviewed = true before publishing")
+        say("a draft: review it and set reviewed = true before publishing")
 
 
 @click.command("draft")
@@ -276,16 +293,19 @@ def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
     draft = draft_schema(data, name=name or out.stem)
     _tell_draft(draft, out, as_json, imported=False)
     if not as_json:
-        print("This draft looked at the data: its ranges and values could reveal someone.")
-        print("Replace them by what is publicly known, then set reviewed = true.")
+        say("This draft looked at the data: its ranges and values could reveal someone.")
+        say("Replace them by what is publicly known, then set reviewed = true.")
 
 
 @click.command("import")
 @click.argument("file", metavar="FILE", type=FilePath)
 @click.option("--out", "-o", type=FilePath, required=True, help="The schema file to write.")
 @click.option("--name", help="The dataset's name.  [default: the file's]")
+@allow_option
 @json_option
-def schema_import(file: Path, out: Path, name: str | None, as_json: bool) -> None:
+def schema_import(
+    file: Path, out: Path, name: str | None, allow_paths: tuple[Path, ...], as_json: bool
+) -> None:
     """Draft a schema from what another tool has: SmartNoise YAML, an mbi domain, CSVW JSON.
 
     Example: hush schema import metadata.yaml -o census.toml
@@ -293,10 +313,10 @@ def schema_import(file: Path, out: Path, name: str | None, as_json: bool) -> Non
     from hushtable.schema.foreign import import_schema
 
     _check_new(out)
-    draft = import_schema(file, name=name or out.stem)
+    draft = import_schema(file, name=name or out.stem, allow_paths=allow_paths)
     _tell_draft(draft, out, as_json, imported=True)
     if not as_json:
-        print("Review it, then set reviewed = true.")
+        say("Review it, then set reviewed = true.")
 
 
 def _check_new(out: Path) -> None:
@@ -319,9 +339,9 @@ def _tell_draft(draft: Any, out: Path, as_json: bool, *, imported: bool) -> None
             }
         )
         return
-    print(f"wrote {out}: {len(draft.schema.attributes)} attributes")
+    say(f"wrote {out}: {len(draft.schema.attributes)} attributes")
     for column, reason in draft.left_out:
-        print(f"  left out {column}: {reason}")
+        say(f"  left out {column}: {reason}")
 
 
 @click.command()
@@ -383,5 +403,5 @@ def generate(
         facts = {"name": name, "rows": made.rows, "cells": made.schema.cells, "seed": seed}
         print_json({"file": str(out), "schema": str(described), **facts})
         return
-    print(f"wrote {out}: {made.rows:,} rows of {made.schema.cells:,} cells; schema {described}")
-    print(f"try: hush publish {out} --schema {described} --epsilon 1 -o {out.stem}.release")
+    say(f"wrote {out}: {made.rows:,} rows of {made.schema.cells:,} cells; schema {described}")
+    say(f"try: hush publish {out} --schema {described} --epsilon 1 -o {out.stem}.release")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.show import print_json, print_table
+from hushtable.cli.owner import allow_option
+from hushtable.cli.show import print_json, print_table, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--budgets", is_flag=True, help="Let the levels of trees have shares of ε.")
 @click.option("--plot", type=FilePath, help="Draw error against size of question: .png or .svg.")
+@allow_option
 @json_option
 def plan(
     schema: Path,
@@ -46,6 +48,7 @@ def plan(
     shapes: tuple[str, ...],
     budgets: bool,
     plot: Path | None,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Forecast how accurate each mechanism would be. Reads no data and spends nothing.
@@ -62,7 +65,7 @@ def plan(
         raise OptionError("--error must be a number above zero")
     _check_plot(plot)
     found = make_plan(
-        Schema.load(schema),
+        Schema.load(schema, allow_paths=allow_paths),
         epsilon=epsilon,
         workload=workload,
         people=people,
@@ -146,8 +149,8 @@ def _print_plan(
         _print_summaries(found)
     if not found.forecasts:
         best = found.recommended
-        print(f"All {found.schema.cells:,} cells do not fit this machine's memory: recommended is")
-        print(f"{best.mechanism}{_settings(best)}, whose size follows the occupied cells.")
+        say(f"All {found.schema.cells:,} cells do not fit this machine's memory: recommended is")
+        say(f"{best.mechanism}{_settings(best)}, whose size follows the occupied cells.")
         _print_command(found, schema)
         return
     title = (
@@ -195,18 +198,18 @@ def _print_words(
     best = found.recommended
     assert isinstance(best, Forecast)
     margin = best.margin()
-    print(f"Recommended: {best.mechanism}{_settings(best)}.")
+    say(f"Recommended: {best.mechanism}{_settings(best)}.")
     low, high = (f"{round(1000 + sign * margin):,}" for sign in (-1, 1))
-    print(
+    say(
         f"A count of 1,000 would be ± {_short(margin)} at 95 %: the true number lies between"
         f" {low} and {high}, 95 times in 100."
     )
     twice = _short(best.margin(2 * found.epsilon))
-    print(f"Twice the ε would make that ± {twice}.", end="")
-    print(f" ± {error:g} takes ε = {format_epsilon(needed[best.mechanism])}." if error else "")
+    say(f"Twice the ε would make that ± {twice}.", end="")
+    say(f" ± {error:g} takes ε = {format_epsilon(needed[best.mechanism])}." if error else "")
     if not found.workload.exact:
-        print("Axes of millions of values are averaged over an even choice of their ranges.")
-    print(
+        say("Axes of millions of values are averaged over an even choice of their ranges.")
+    say(
         f"Not listed, for their error depends on the data: {', '.join(DATA_DEPENDENT)}."
         " Publishing more than one to compare them costs ε each time."
     )
@@ -216,11 +219,11 @@ def _print_words(
 def _print_command(found: Plan, schema: Path) -> None:
     from hushtable.privacy.loss import format_epsilon
 
-    named = found.workload.name
+    named, out = found.workload.name, f"{found.schema.name}.release"
     asked = "" if named == "ranges" else f" --workload {shlex.quote(named)}"
-    print(
+    say(
         f"To publish it: hush publish DATA --schema {shlex.quote(str(schema))}"
-        f" --epsilon {format_epsilon(found.epsilon)}{asked} -o {found.schema.name}.release"
+        f" --epsilon {format_epsilon(found.epsilon)}{asked} -o {shlex.quote(out)}"
     )
 
 

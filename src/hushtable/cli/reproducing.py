@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hushtable.cli.analyst import json_option
-from hushtable.cli.show import print_json, print_table, row_bar
+from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _list(figures: dict[str, Figure], as_json: bool, asked: bool) -> None:
     rows = [[figure.name, figure.title, _duration(figure.minutes)] for figure in figures.values()]
     print_table(None, ["experiment", "what", "takes about"], rows, left=2)
     if asked:
-        print("nothing was run: name experiments, or give --all")
-    print("try: hush reproduce NAME --quick   (small sizes; without --quick, the papers' sizes)")
+        say("nothing was run: name experiments, or give --all")
+    say("try: hush reproduce NAME --quick   (small sizes; without --quick, the papers' sizes)")
 
 
 def _duration(minutes: float) -> str:
@@ -150,15 +150,11 @@ def _run(figure: Figure, folder: Path, setting: Setting, quiet: bool) -> Reprodu
 
 
 def _tell(done: Reproduced) -> None:
-    from rich.markup import escape
-
     from hushtable.evaluation.figures.reproducing import holds_text
 
-    rows = [
-        [escape(s.paper), escape(s.seen), holds_text(s), escape(s.why)] for s in done.statements
-    ]
+    rows = [[s.paper, s.seen, holds_text(s), s.why] for s in done.statements]
     columns = ["the paper says", "seen here", "holds", "why"]
     print_table(done.figure.title, columns, rows, left=4)
-    print(f"verdict: {done.verdict}")
+    say(f"verdict: {done.verdict}")
     for plot in done.plots:
-        print(f"plot:    {plot}")
+        say(f"plot:    {plot}")

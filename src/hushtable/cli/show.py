@@ -1,15 +1,20 @@
-"""What every command needs to speak: JSON for machines, one line for errors, tables for people."""
+"""What every command needs to speak: JSON for machines, one line for errors, tables for people.
+
+All that a command prints leaves through this file, as text: nothing in it is a command to the
+terminal, or markup.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hushtable.text import plain, plain_json
+
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.progress import TextColumn
 
     from hushtable.query.answer import ResultTable
     from hushtable.release import Release
@@ -18,35 +23,43 @@ if TYPE_CHECKING:
 ESTIMATE = "estimate: these intervals may hold less often than they say (docs/error-bars.md)"
 
 
-def print_json(content: Any) -> None:
+def say(line: str = "", end: str = "\n") -> None:
+    """Print a line."""
+    print(plain(line), end=end)
+
+
+def print_json(content: Any, *, indent: int | None = 2) -> None:
     """Print one JSON document."""
-    print(json.dumps(content, ensure_ascii=False, indent=2))
+    print(plain_json(content, indent=indent))
 
 
 def print_table(
     title: str | None, columns: list[str], rows: list[list[Any]], left: int = 1
 ) -> None:
-    """Print a table; all but the first `left` columns are numbers."""
-    from rich import box
-    from rich.table import Table
+    """Print a table; all but the first `left` columns are numbers.
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, header_style="bold")
+    To a pipe it goes without colours, and wide.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    def cell(value: Any) -> Text:  # of a plain str, Rich would read markup and emoji
+        return Text("" if value is None else plain(str(value)))
+
+    named = None if title is None else cell(title)
+    table = Table(title=named, title_justify="left", box=box.SIMPLE_HEAD, header_style="bold")
     table.show_header = any(columns)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i < left else "right")
+        justify: Any = "left" if i < left else "right"
+        table.add_column(cell(column), justify=justify, overflow="fold")
     for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
-    print_rich(table)
-
-
-def print_rich(content: Table | str) -> None:
-    """Print to the terminal, or without colours and cropping to a pipe."""
-    from rich.console import Console
-
-    console = Console(soft_wrap=isinstance(content, str), highlight=False)
+        table.add_row(*map(cell, row))
+    console = Console()
     if not console.is_terminal:
         console.width = 200
-    console.print(content)
+    console.print(table)
 
 
 def print_result(result: ResultTable, most: int = 1000) -> None:
@@ -64,11 +77,11 @@ def print_result(result: ResultTable, most: int = 1000) -> None:
     head = [*names, result.count_name, "std. error", f"± {result.level}", "from", "to"]
     print_table(None, head, rows, left=len(names))
     if len(result) > most:
-        print(f"… {len(result) - most} more rows; -o FILE writes them all")
+        say(f"… {len(result) - most} more rows; -o FILE writes them all")
     if result.estimate:
-        print(ESTIMATE)
+        say(ESTIMATE)
     if hidden := max(map(bias_of, result.laws), default=0.0):
-        print(hidden_text(hidden))
+        say(hidden_text(hidden))
 
 
 def hidden_text(most: float) -> str:
@@ -82,7 +95,7 @@ def hidden_text(most: float) -> str:
 
 def warn(text: str) -> None:
     """Say something that must not be overlooked, where pipes do not swallow it."""
-    print(f"hush: {text}", file=sys.stderr)
+    print(f"hush: {plain(text)}", file=sys.stderr)
 
 
 def open_release(path: str) -> Release:
@@ -102,9 +115,9 @@ def step_bar(steps: dict[str, str], quiet: bool) -> Iterator[Callable[[str], Non
         yield lambda step: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description:<28}"), BarColumn(), TimeElapsedColumn())
+    columns = (_description("{task.description:<28}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=len(steps))
         names = list(steps)
@@ -123,8 +136,16 @@ def row_bar(label: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label)
+    columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    described = _description("{task.description}")
+    with Progress(described, *columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(plain(label))
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _description(form: str) -> TextColumn:
+    from rich.progress import TextColumn
+
+    return TextColumn(form, markup=False)

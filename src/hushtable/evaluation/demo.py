@@ -51,10 +51,10 @@ class Story:
 
     def tell(self) -> None:
         """The story for people."""
-        from hushtable.cli.show import print_table
+        from hushtable.cli.show import print_table, say
 
-        print(f"A generated census was published with ε = {EPSILON} by {self.release.mechanism}.")
-        print("The owner sees the true counts; an analyst has the release alone:")
+        say(f"A generated census was published with ε = {EPSILON} by {self.release.mechanism}.")
+        say("The owner sees the true counts; an analyst has the release alone:")
         rows = []
         for question, _, true, answer in self.answers:
             low, high = answer.interval(0.95)
@@ -64,11 +64,11 @@ class Story:
         columns = ["", "true", "released", "95 %", "truth inside"]
         print_table(None, columns, rows)
         where = self.answers[2][1]
-        print(f"picture: {self.picture}")
-        print(f"schema:  {self.folder / 'census.toml'}   (what the owner declared)")
-        print(f'try:     hush query {self.release.folder} "{where}"')
-        print(f"         hush info {self.release.folder}")
-        print(f"         hush budget {self.folder / 'census.toml'}")
+        say(f"picture: {self.picture}")
+        say(f"schema:  {self.folder / 'census.toml'}   (what the owner declared)")
+        say(f'try:     hush query {self.release.folder} "{where}"')
+        say(f"         hush info {self.release.folder}")
+        say(f"         hush budget {self.folder / 'census.toml'}")
 
 
 def run_demo(folder: Path, rows: int, progress: Callable[[str], None]) -> Story:

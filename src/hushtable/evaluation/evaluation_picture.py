@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hushtable.errors import OptionError
 from hushtable.query.answer import show_percent
+from hushtable.text import figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def draw_evaluation(evaluation: Evaluation, path: Path) -> None:
     first.set_ylabel("error of a count, in rows")
     first.legend(frameon=False, fontsize=9)
     _draw_intervals(third, evaluation)
-    figure.suptitle(evaluation.title, x=0.01, ha="left", fontsize=11)
+    figure.suptitle(figure_text(evaluation.title), x=0.01, ha="left", fontsize=11)
     figure.supxlabel(OWNER_ONLY, x=0.01, ha="left", fontsize=8.5, color="#a00000")
     figure.savefig(path, dpi=150)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.errors import OptionError
+from hushtable.text import figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,13 +65,13 @@ def draw_lines(
         if panels:
             # A panel's text speaks for itself, a number does not.
             text = part if isinstance(part, str) else f"{called.get(panels, panels)} = {part}"
-            axes.set_title(text, loc="left", fontsize=10)
+            axes.set_title(figure_text(text), loc="left", fontsize=10)
     if "y" in log:
         _mark_few_decades(all_axes[0])  # all panels share it
     all_axes[0].set_ylabel(called.get(y, y.replace("_", " ")))
     all_axes[-1].legend(frameon=False, fontsize=9)
     if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        figure.suptitle(figure_text(title), x=0.01, ha="left", fontsize=11)
     figure.savefig(path, dpi=150)
 
 
@@ -116,7 +117,8 @@ def _draw_panel(
         if points:
             along, up = zip(*points, strict=True)
             colour, marker = style
-            axes.plot(along, up, label=label, lw=1.4, ms=4.5, color=colour, marker=marker)
+            named = figure_text(label)
+            axes.plot(along, up, label=named, lw=1.4, ms=4.5, color=colour, marker=marker)
     if "x" in log:
         axes.set_xscale("log")
         _mark_values(axes, sorted({row[x] for row in rows}))

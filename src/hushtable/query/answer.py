@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
+from hushtable.text import plain
 
 if TYPE_CHECKING:
     import pandas
@@ -274,7 +275,7 @@ class ResultTable:
         return arrow.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        lines = [[*self.groups, self.count_name, f"± ({self.level})"]]
+        lines = [[*map(plain, self.groups), plain(self.count_name), f"± ({self.level})"]]
         shown = self._taken(np.arange(min(len(self), SHOWN_ROWS)))
         labels = [[_show_label(x) for x in _plain(column)] for column in shown.groups.values()]
         counts = [show_number(value) for value in _plain(shown.values)]
@@ -344,7 +345,7 @@ def _to_arrow_labels(labels: Sequence[Label] | NDArray[Any]) -> Any:
 
 
 def _show_label(label: Label) -> str:
-    return "NULL" if label is None else str(label)
+    return "NULL" if label is None else plain(str(label))
 
 
 def _aligned(lines: list[list[str]], left: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from hushtable.errors import OptionError
 from hushtable.query.network import Network
 from hushtable.release.release import Release
+from hushtable.text import figure_text
 
 ENDINGS = (".svg", ".png")
 
@@ -40,14 +41,14 @@ def _figure(network: Network, title: str) -> Any:
     figure = Figure(figsize=(max(5.0, 1.7 * width + 3), max(2.5, 1.1 * depth + 2)))
     axes = figure.add_axes((0.02, 0.02, 0.96, 0.9))
     axes.set_axis_off()
-    axes.set_title(title)
+    axes.set_title(figure_text(title))
     for link in network.links:
         for axis, level in link.parents:
             _draw_edge(axes, network, places, (axis, level), link.axis)
     for axis, (x, y) in places.items():
         name = network.schema.attributes[axis].name
         box = {"boxstyle": "round,pad=0.4", "facecolor": "#eef3fb", "edgecolor": "#4a6fa5"}
-        axes.text(x, y, _plain(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3)
+        axes.text(x, y, _short(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3)
     axes.set_xlim(
         min(x for x, _ in places.values()) - 0.8, max(x for x, _ in places.values()) + 0.8
     )
@@ -88,7 +89,6 @@ def _mean(numbers: list[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else 0.0
 
 
-def _plain(name: str) -> str:
-    """A name as it is: no mathematics between dollar signs, and not endless."""
-    shown = name if len(name) <= 24 else f"{name[:22]}…"
-    return shown.replace("$", r"\$")
+def _short(name: str) -> str:
+    """A name as it is, but not endless."""
+    return figure_text(name if len(name) <= 24 else f"{name[:22]}…")

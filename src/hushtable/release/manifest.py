@@ -10,12 +10,13 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from hushtable.errors import HushError, ReleaseError
-from hushtable.privacy.loss import NEIGHBOURS, parse_stored_epsilon
+from hushtable.privacy.loss import LARGEST_SCALE, NEIGHBOURS, parse_stored_epsilon
 from hushtable.release.store import (
     FORMAT,
     MANIFEST,
@@ -37,6 +38,8 @@ _PRIVACY_TEXTS = ("epsilon", "neighbours", "unit", "guarantee")
 
 # Scales are written as fractions; this many digits are far beyond any noise.
 _FRACTION = re.compile(r"[0-9]{1,250}(/[0-9]{1,250})?")
+# An ε of more digits is refused before anything is drawn; floats still hold its inverse.
+SMALLEST_SCALE = Fraction(1, 10**200)
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,8 @@ def _check_fields(content: dict[str, Any]) -> None:
         _check_text(privacy.get(key), key)
     if privacy["neighbours"] not in NEIGHBOURS:
         raise _Invalid("the manifest's 'neighbours' is not a relation we know")
+    _check_date(content["created"])
+    _check_anchor(content["ledger"])
     delta = privacy.get("delta")
     if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta <= 1:
         raise _Invalid("the manifest's 'delta' is not a number from 0 to 1")
@@ -152,6 +157,21 @@ def _check_text(value: Any, key: str) -> None:
     # Readers print these: no line breaks, no commands to a terminal, no endless lines.
     if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_TEXT:
         raise _Invalid(f"the manifest's {key!r} is missing or not a line of text")
+
+
+def _check_date(text: str) -> None:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise _Invalid("the manifest's 'created' is not a day such as 2024-12-31") from None
+
+
+def _check_anchor(anchor: dict[str, Any]) -> None:
+    """What it says of the ledger is for the owner, but shown to everyone."""
+    for key, value in anchor.items():
+        if type(value) is not int or value < 0:
+            _check_text(value, "ledger")
+        _check_text(key, "ledger")
 
 
 def _schema(content: dict[str, Any]) -> Schema:
@@ -203,10 +223,10 @@ def check_arrays(folder: Path, manifest: Manifest, names: set[str]) -> None:
 
 
 def noise_scale(noise: dict[str, Any]) -> Fraction | None:
-    """The scale of discrete Laplace noise; None where the table describes no such noise."""
+    """The scale of discrete Laplace noise; None where the table describes none that we draw."""
     scale = noise.get("scale")
     if noise.get("law") != "discrete-laplace" or not isinstance(scale, str):
         return None
     if not _FRACTION.fullmatch(scale) or set(scale.partition("/")[2]) == {"0"}:
         return None
-    return Fraction(scale) or None
+    return found if SMALLEST_SCALE <= (found := Fraction(scale)) <= LARGEST_SCALE else None

@@ -63,7 +63,7 @@ def _scales(folder: Path, noise: dict[str, Any], tables: int) -> list[Fraction]:
     listed = texts if isinstance(texts, list) else []
     scales = [noise_scale({**noise, "scale": text}) for text in listed]
     known = [scale for scale in scales if scale is not None]
-    if len(known) != tables or len(listed) != tables:
+    if len(known) != tables or len(listed) != tables or noise_scale(noise) is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise")
     return known
 

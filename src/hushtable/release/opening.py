@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushtable.errors import ReleaseError
+from hushtable.privacy.loss import LARGEST_SCALE
 from hushtable.query.cells import NoisyCells
-from hushtable.release.manifest import Manifest, checked_scale
+from hushtable.release.manifest import SMALLEST_SCALE, Manifest, checked_scale
 from hushtable.release.reader import Reader
 from hushtable.release.store import StoredArray, StoredFile
 
@@ -40,6 +42,7 @@ def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader
 
     transform, scale = _transform(folder, manifest, {"coefficients"})
     stored = _array(folder, manifest, "coefficients", transform.coefficient_shape)
+    _check_factors(folder, transform, scale)
     note = "weighted sum of noisy coefficients"
     return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
 
@@ -54,6 +57,7 @@ def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     shape = transform.coefficient_shape
     # The large array first: a domain that no file backs is refused before bands are laid out.
     arrays = {"coefficients": _array(folder, manifest, "coefficients", shape)}
+    _check_factors(folder, transform, scale)
     bands = Bands.of(transform)
     arrays["thresholds"] = _array(folder, manifest, "thresholds", bands.shape)
     read, thresholds = arrays["coefficients"].read, arrays["thresholds"].read()
@@ -100,6 +104,17 @@ def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Produ
     if transform.shape != manifest.schema.shape:
         raise ReleaseError(f"{folder}: the transform does not have the shape of the schema")
     return transform, scale
+
+
+def _check_factors(folder: Path, transform: Product, scale: Fraction) -> None:
+    """Refuse noise that was never drawn: a coefficient's is the scale times a factor per axis."""
+    factors = [[c.factor for c in axis.classes] for axis in transform.axes]
+    smallest = math.prod((min(along) for along in factors), start=Fraction(1))
+    largest = math.prod((max(along) for along in factors), start=Fraction(1))
+    # Of a tiny scale too: factors are squared, and must stay numbers.
+    too_large = max(scale, Fraction(1)) * largest > LARGEST_SCALE
+    if too_large or scale * smallest < SMALLEST_SCALE:
+        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
 
 
 _READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {

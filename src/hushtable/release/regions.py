@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.privacy.loss import LARGEST_SCALE
 from hushtable.query.neighbours import Neighbourhood
 from hushtable.query.posterior import Estimator
 from hushtable.query.regions import LIKELIHOODS, PRIORS, RegionReader
@@ -58,7 +57,7 @@ def _estimator(folder: Path, manifest: Manifest) -> Estimator:
     cells, counts = (
         noise_scale({**noise, "scale": noise.get(name)}) for name in ("scale", "region_scale")
     )
-    if cells is None or counts is None or max(cells, counts) > LARGEST_SCALE:
+    if cells is None or counts is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise")
     prior = _one_of(folder, manifest.content["parameters"], "prior", PRIORS)
     return Estimator(cells, counts, prior)

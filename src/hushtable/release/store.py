@@ -11,6 +11,7 @@ import json
 import math
 import mmap
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ MAX_AXES = 64
 T = TypeVar("T")
 R = TypeVar("R")
 
+_SHA256 = re.compile("[0-9a-f]{64}")
 _DTYPES = {np.dtype(f"<i{width}").str: np.dtype(f"<i{width}") for width in (1, 2, 4, 8)}
 
 
@@ -181,6 +183,16 @@ def _open_plain(folder: Path, name: str) -> int:
     return descriptor
 
 
+def _checksums(where: str, entry: dict[str, Any], size: int) -> list[str]:
+    """The checksums of a file of some size, one for every chunk."""
+    hashes = entry.get("sha256")
+    if not isinstance(hashes, list) or len(hashes) != -(-size // CHUNK):
+        raise ReleaseError(f"{where} does not have a checksum for every chunk")
+    if not all(isinstance(text, str) and _SHA256.fullmatch(text) for text in hashes):
+        raise ReleaseError(f"{where} has a checksum that is none")
+    return hashes
+
+
 class StoredArray:
     """An array of a release, memory-mapped; chunks are verified when first touched."""
 
@@ -204,11 +216,7 @@ class StoredArray:
         if entry.get("shape") != list(shape) or entry.get("chunk") != CHUNK:
             raise ReleaseError(f"{self._where} does not have the shape of the schema")
         dtype = _DTYPES[str(entry["dtype"])]
-        hashes = entry.get("sha256")
-        chunks = -(-math.prod(shape) * dtype.itemsize // CHUNK)
-        if not isinstance(hashes, list) or len(hashes) != chunks:
-            raise ReleaseError(f"{self._where} does not have a checksum for every chunk")
-        return dtype, hashes
+        return dtype, _checksums(self._where, entry, math.prod(shape) * dtype.itemsize)
 
     def _map(
         self,
@@ -293,12 +301,10 @@ class StoredFile:
         self._where = f"{folder}: {name}"
         if not isinstance(entry, dict) or entry.get("file") != name:
             raise ReleaseError(f"{folder}: the manifest must list the file {name}")
-        size, hashes = entry.get("bytes"), entry.get("sha256")
+        size = entry.get("bytes")
         if type(size) is not int or size < 0 or entry.get("chunk") != CHUNK:
             raise ReleaseError(f"{self._where} has no size")
-        if not isinstance(hashes, list) or len(hashes) != -(-size // CHUNK):
-            raise ReleaseError(f"{self._where} does not have a checksum for every chunk")
-        self._hashes = hashes
+        self._hashes = _checksums(self._where, entry, size)
         with open(_open_plain(folder, name), "rb") as file:
             if os.fstat(file.fileno()).st_size != size:
                 raise ReleaseError(f"{self._where} does not have the size the manifest says")

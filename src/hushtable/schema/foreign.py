@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 from hushtable.errors import SchemaError
 from hushtable.schema.attribute import Attribute, Edges, IntegerRange, nominal, ordinal
-from hushtable.schema.formats import read_arx, read_text
+from hushtable.schema.files import HierarchyFolders, read_text
 from hushtable.schema.hierarchy import Hierarchy, check_label
 from hushtable.schema.schema import Schema, Unit
 
@@ -39,15 +39,18 @@ class Draft:
     left_out: tuple[tuple[str, str], ...]
 
 
-def import_schema(path: Path, *, name: str) -> Draft:
+def import_schema(
+    path: Path, *, name: str, allow_paths: str | Path | Iterable[str | Path] = ()
+) -> Draft:
     """Read SmartNoise YAML, an mbi domain or CSVW JSON; which one, its content tells."""
+    folders = HierarchyFolders.beside(path, allow_paths)
     text = read_text(path)
     try:
         if path.suffix.lower() in (".yaml", ".yml"):
             return _draft(name, *_from_smartnoise(_parse_yaml(path, text)))
         content = _parse_json(path, text)
         if "tableSchema" in content or "tables" in content:
-            return _draft(name, *_from_csvw(content, path.parent))
+            return _draft(name, *_from_csvw(content, folders))
         return _draft(name, *_from_mbi(content))
     except SchemaError as problem:
         raise SchemaError(f"{path.name}: {problem}") from None
@@ -157,7 +160,7 @@ def _bounded(name: str, kind: Any, low: Any, high: Any) -> Found:
 # ── CSVW: tableSchema.columns, with a `hierarchy` of ours ────────────────────────────────────────
 
 
-def _from_csvw(content: dict[str, Any], folder: Path) -> tuple[dict[str, Found], None]:
+def _from_csvw(content: dict[str, Any], folders: HierarchyFolders) -> tuple[dict[str, Found], None]:
     tables = content.get("tables", [content])
     if not isinstance(tables, list) or len(tables) != 1 or not isinstance(tables[0], dict):
         raise SchemaError("CSVW metadata of exactly one table is expected")
@@ -172,7 +175,7 @@ def _from_csvw(content: dict[str, Any], folder: Path) -> tuple[dict[str, Found],
         name = _title(column)
         if name in found:
             raise SchemaError(f"two columns are called {name!r}")
-        found[name] = _csvw_column(name, column, folder)
+        found[name] = _csvw_column(name, column, folders)
     return found, None
 
 
@@ -188,10 +191,10 @@ def _title(column: dict[str, Any]) -> str:
     return title
 
 
-def _csvw_column(name: str, column: dict[str, Any], folder: Path) -> Found:
+def _csvw_column(name: str, column: dict[str, Any], folders: HierarchyFolders) -> Found:
     hierarchy = column.get("hierarchy")
     if isinstance(hierarchy, str):
-        return nominal(name, read_arx(folder / hierarchy))
+        return nominal(name, folders.read(hierarchy))
     if hierarchy is not None:
         return nominal(name, Hierarchy.from_tree(hierarchy))
     datatype = column.get("datatype", "string")

@@ -1,10 +1,8 @@
-"""Schemas as files: TOML in and out, ARX hierarchy CSV in."""
+"""Schemas as TOML files and plain tables, in and out."""
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 import os
 import tomllib
 from collections.abc import Iterable
@@ -25,13 +23,12 @@ from hushtable.schema.attribute import (
     ordinal,
 )
 from hushtable.schema.dates import Dates, parse_day
+from hushtable.schema.files import HierarchyFolders, read_text
 from hushtable.schema.hierarchy import Hierarchy, check_label
 from hushtable.schema.schema import Schema, Unit
 
 ONE_ROW = "one row per person"
 """How a table without an id column says that it belongs to a dataset of people."""
-
-MAX_FILE = 256 * 2**20
 
 _SCHEMA_KEYS = ("name", "dataset", "budget", "neighbours", "unit", "reviewed", "attribute")
 _UNIT_KEYS = ("column", "max_rows")
@@ -50,15 +47,16 @@ _ORDINAL_KEYS = (
 _NOMINAL_KEYS = ("name", "kind", "outside", "hierarchy", "tree", "values")
 
 
-def load_toml(path: Path) -> Schema:
+def load_toml(path: Path, *, allow_paths: str | Path | Iterable[str | Path] = ()) -> Schema:
     """Read a schema file; hierarchy paths in it are relative to it."""
+    folders = HierarchyFolders.beside(path, allow_paths)
     try:
         content = tomllib.loads(read_text(path))
     except (ValueError, RecursionError) as problem:
         detail = " ".join(str(problem).split())
         raise SchemaError(f"{path.name} is not valid TOML: {detail}") from None
     try:
-        schema = schema_from_dict(content, folder=path.parent)
+        schema = schema_from_dict(content, folders=folders)
     except SchemaError as problem:
         raise SchemaError(f"{path.name}: {problem}") from None
     return replace(schema, source=path)
@@ -98,8 +96,8 @@ def _inline(table: dict[str, Any]) -> Any:
     return inline
 
 
-def schema_from_dict(content: Any, *, folder: Path | None = None) -> Schema:
-    """Read a schema from plain tables; without a folder, hierarchies must stand inside."""
+def schema_from_dict(content: Any, *, folders: HierarchyFolders | None = None) -> Schema:
+    """Read a schema from plain tables; without folders, hierarchies must stand inside."""
     _check_keys(content, _SCHEMA_KEYS, "the schema")
     for key in ("name", "budget", "attribute"):
         if key not in content:
@@ -115,7 +113,7 @@ def schema_from_dict(content: Any, *, folder: Path | None = None) -> Schema:
         unit=_unit(content.get("unit"), content.get("dataset")),
         dataset=content.get("dataset"),
         reviewed=content.get("reviewed", True),
-        attributes=tuple(_named_attribute(entry, folder) for entry in content["attribute"]),
+        attributes=tuple(_named_attribute(entry, folders) for entry in content["attribute"]),
     )
 
 
@@ -149,23 +147,23 @@ def _unit(content: Any, dataset: Any) -> Unit | None:
     return Unit(content["column"], content.get("max_rows", 1))
 
 
-def _named_attribute(content: Any, folder: Path | None) -> Attribute:
+def _named_attribute(content: Any, folders: HierarchyFolders | None) -> Attribute:
     if not isinstance(content, dict) or not isinstance(content.get("name"), str):
         raise SchemaError("every attribute needs a name")
     try:
-        return _attribute(content, folder)
+        return _attribute(content, folders)
     except SchemaError as problem:
         raise SchemaError(f"attribute {content['name']!r}: {problem}") from None
 
 
-def _attribute(content: dict[str, Any], folder: Path | None) -> Attribute:
+def _attribute(content: dict[str, Any], folders: HierarchyFolders | None) -> Attribute:
     if content.get("kind") == "ordinal":
         _check_keys(content, _ORDINAL_KEYS, "an ordinal attribute")
         return ordinal(
             content["name"],
             _values(content),
             outside=content.get("outside"),
-            hierarchy=_hierarchy(content, folder),
+            hierarchy=_hierarchy(content, folders),
         )
     if content.get("kind") == "nominal":
         _check_keys(content, _NOMINAL_KEYS, "a nominal attribute")
@@ -174,7 +172,7 @@ def _attribute(content: dict[str, Any], folder: Path | None) -> Attribute:
             labels = Labels(tuple(map(check_label, _list(content, "values"))))
             hierarchy = Hierarchy.flat(labels.labels)
         else:
-            hierarchy = _hierarchy(content, folder)
+            hierarchy = _hierarchy(content, folders)
         return nominal(content["name"], hierarchy, outside=content.get("outside", "drop"))
     raise SchemaError("kind must be 'ordinal' or 'nominal'")
 
@@ -198,52 +196,16 @@ def _values(content: dict[str, Any]) -> Values:
     return Labels(tuple(map(check_label, entries)))
 
 
-def _hierarchy(content: dict[str, Any], folder: Path | None) -> Any:
+def _hierarchy(content: dict[str, Any], folders: HierarchyFolders | None) -> Any:
     if "tree" in content and "hierarchy" in content:
         raise SchemaError("give either hierarchy or tree")
     if "tree" in content:
         return Hierarchy.from_tree(content["tree"])
     if "hierarchy" not in content:
         return None
-    if folder is None:
+    if folders is None:
         raise SchemaError("a hierarchy file is not allowed here; write it as a tree")
-    if not isinstance(content["hierarchy"], str):
-        raise SchemaError("hierarchy must be the path of a CSV file")
-    return read_arx(folder / content["hierarchy"])
-
-
-def read_arx(path: Path) -> Hierarchy:
-    """Read a hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
-    text = read_text(path)
-    rows, by_comma = _csv_rows(text, ";"), _csv_rows(text, ",")
-    if by_comma and _has_groups(by_comma) and not (rows and _has_groups(rows)):
-        rows = by_comma
-    if rows is None:
-        raise SchemaError(f"{path.name} is not a well-formed CSV file")
-    try:
-        return Hierarchy.from_paths([check_label(field) for field in row] for row in rows)
-    except SchemaError as problem:
-        raise SchemaError(f"{path.name}: {problem}") from None
-
-
-def _has_groups(rows: list[list[str]]) -> bool:
-    """Whether this is the delimiter: most lines have it, not just a label here and there."""
-    return 2 * sum(len(row) > 1 for row in rows) > len(rows)
-
-
-def _csv_rows(text: str, delimiter: str) -> list[list[str]] | None:
-    """The rows without blanks around fields and empty fields at the end; None if malformed."""
-    rows = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
-            fields = [field.strip() for field in row]
-            while fields and not fields[-1]:  # spreadsheets pad short lines so
-                fields.pop()
-            if fields:
-                rows.append(fields)
-    except csv.Error:
-        return None
-    return rows
+    return folders.read(content["hierarchy"])
 
 
 def schema_to_dict(schema: Schema) -> dict[str, Any]:
@@ -307,20 +269,3 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
     if not isinstance(content[key], list):
         raise SchemaError(f"{key} must be a list")
     return list(content[key])
-
-
-def read_text(path: Path) -> str:
-    """The text of a file of reasonable size."""
-    shown = repr(str(path)) if not str(path).isprintable() else str(path)
-    try:
-        if path.exists() and not path.is_file():  # a pipe or a device may never end
-            raise SchemaError(f"{shown} is not a file")
-        if path.stat().st_size > MAX_FILE:
-            raise SchemaError(f"{shown} is larger than {MAX_FILE // 2**20} MiB")
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {shown}") from None
-    except UnicodeDecodeError:
-        raise SchemaError(f"{shown} is not UTF-8 text") from None
-    except (OSError, ValueError):
-        raise SchemaError(f"{shown} cannot be read") from None

@@ -18,6 +18,15 @@ ROOT = "*"
 MAX_HEIGHT = 100  # no real classification comes near; a hostile one would
 
 
+class PathError(SchemaError):
+    """A path that does not fit the others: which one, by its position, without its labels."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(f"path {position + 1} of the hierarchy: {reason}")
+        self.position = position
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class Node:
     """A group of values: the codes start ≤ code < stop."""
@@ -48,20 +57,23 @@ class Hierarchy:
         (('cat', 'dog', 'ant'), Node(label='mammal', depth=1, start=0, stop=2, aliases=()))
         """
         parents: dict[str, str | None] = {}
-        leaves: dict[str, None] = {}
-        for path in paths:
-            steps = _without_repeats(path)
+        leaves: dict[str, int] = {}
+        for position, path in enumerate(paths):
+            steps = _without_repeats(position, path)
             if steps[0] in leaves:
-                raise SchemaError(f"value {steps[0]!r} stands twice in the hierarchy")
-            leaves[steps[0]] = None
+                raise PathError(position, "its value stands twice")
+            leaves[steps[0]] = position
             for label, parent in zip(steps, [*steps[1:], None], strict=True):
-                _adopt(parents, label, parent)
+                if parents.setdefault(label, parent) != parent:
+                    raise PathError(position, "one of its labels has two parents")
         if not leaves:
             raise SchemaError("the hierarchy has no values")
         children: dict[str | None, list[str]] = {}
         for label, parent in parents.items():
             children.setdefault(parent, []).append(label)
-        _refuse_groups(leaves, children)
+        for value, position in leaves.items():
+            if value in children:
+                raise PathError(position, "its value is also a group of values")
         return _from_children(children)
 
     @classmethod
@@ -87,7 +99,9 @@ class Hierarchy:
                     values.add(label)
         if not children[None]:
             raise SchemaError("the tree has no values")
-        _refuse_groups(values, children)
+        for value in values:
+            if value in children:
+                raise SchemaError(f"{value!r} is both a value and a group of values")
         return _from_children(children)
 
     @classmethod
@@ -169,32 +183,19 @@ class Hierarchy:
         return top if isinstance(top, dict) else [top]
 
 
-def _without_repeats(path: Sequence[str]) -> list[str]:
+def _without_repeats(position: int, path: Sequence[str]) -> list[str]:
     """A label that is its own parent (ARX pads short branches so) is one node."""
     steps: list[str] = []
     for label in path:
         if not steps or label != steps[-1]:
             steps.append(label)
     if not steps:
-        raise SchemaError("the hierarchy has an empty line")
+        raise PathError(position, "it is empty")
     if len(steps) > MAX_HEIGHT:
-        raise SchemaError(f"the hierarchy is deeper than {MAX_HEIGHT} levels")
+        raise PathError(position, f"it is deeper than {MAX_HEIGHT} levels")
     if len(set(steps)) < len(steps):
-        raise SchemaError(f"the hierarchy has a cycle through {steps[0]!r}")
+        raise PathError(position, "a label is above itself")
     return steps
-
-
-def _adopt(parents: dict[str, str | None], label: str, parent: str | None) -> None:
-    known = parents.setdefault(label, parent)
-    if known != parent:
-        names = " and ".join(repr(name) if name is not None else "none" for name in (known, parent))
-        raise SchemaError(f"{label!r} has two parents in the hierarchy: {names}")
-
-
-def _refuse_groups(values: Iterable[str], children: dict[str | None, list[str]]) -> None:
-    for value in values:
-        if value in children:
-            raise SchemaError(f"{value!r} is both a value and a group of values")
 
 
 def _tree_items(below: Any) -> list[tuple[str, Any]]:

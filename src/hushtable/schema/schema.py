@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -81,11 +82,17 @@ class Schema:
             )
 
     @classmethod
-    def load(cls, path: str | Path) -> Schema:
-        """Read a schema from a TOML file."""
+    def load(
+        cls, path: str | Path, *, allow_paths: str | Path | Iterable[str | Path] = ()
+    ) -> Schema:
+        """Read a schema from a TOML file.
+
+        Hierarchy files that it names must be in its folder or in one of `allow_paths`, links
+        followed.
+        """
         from hushtable.schema.formats import load_toml
 
-        return load_toml(Path(path))
+        return load_toml(Path(path), allow_paths=allow_paths)
 
     @classmethod
     def from_dict(cls, content: Any) -> Schema:

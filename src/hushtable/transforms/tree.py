@@ -34,6 +34,9 @@ from hushtable.transforms.topology import (
     groups_of,
 )
 
+# A smaller share would be of no use, and noise of its scale would drown all other levels' digits.
+SMALLEST_SHARE = Fraction(1, 2**30)
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -241,3 +244,5 @@ def _check_shares(shares: tuple[Fraction, ...], levels: int) -> None:
         raise OptionError(f"a tree of {levels} measured levels needs a Fraction for each")
     if min(shares) <= 0 or sum(shares) != 1:
         raise OptionError("the levels' shares of the budget must be positive and add up to 1")
+    if min(shares) < SMALLEST_SHARE:
+        raise OptionError("a level's share of the budget must be at least 2^-30")

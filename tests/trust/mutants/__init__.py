@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from .answers import ANSWERS, ERROR_BARS
 from .counting import COUNTING, READING
+from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .mutant import ROOT, SOURCE, Mutant, run_tests
@@ -39,4 +40,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SPARSE,
     *PRIVBAYES,
     *ISPE,
+    *HIERARCHIES,
+    *TEXTS,
+    *FIGURES,
 )

@@ -1,0 +1,79 @@
+"""Every command that reads a schema file refuses hierarchies elsewhere, unless told otherwise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushtable.cli.main import app
+
+from .conftest import Hush
+from .test_help import COMMANDS
+
+SCHEMA = """
+name = "jobs"
+budget = "1"
+[[attribute]]
+name = "job"
+kind = "nominal"
+hierarchy = "../secret/h.csv"
+"""
+
+USES: dict[tuple[str, ...], list[str]] = {
+    ("publish",): ["t.csv", "--schema", "s.toml", "-e", "1", "-m", "basic", "-o", "out"],
+    ("plan",): ["s.toml", "-e", "1"],
+    ("budget",): ["s.toml"],
+    ("schema", "check"): ["s.toml"],
+    ("schema", "import"): ["s.json", "-o", "out"],
+    ("audit",): ["basic", "--schema", "s.toml", "--runs", "100", "--seed", "1"],
+}
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with schemas that name a file of another one."""
+    for name in ("own", "secret"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "secret" / "h.csv").write_text("cook;*\nnurse;*\n")
+    own = tmp_path / "own"
+    (own / "s.toml").write_text(SCHEMA)
+    columns = [{"name": "job", "hierarchy": "../secret/h.csv"}]
+    (own / "s.json").write_text(json.dumps({"tableSchema": {"columns": columns}}))
+    (own / "t.csv").write_text("job\ncook\nnurse\ncook\n")
+    monkeypatch.chdir(own)
+    return own
+
+
+@pytest.mark.parametrize("command", USES, ids=" ".join)
+def test_a_hierarchy_elsewhere_needs_the_owner_s_word(
+    hush: Hush, own: Path, command: tuple[str, ...]
+) -> None:
+    before = sorted(own.iterdir())
+    refused = hush(*command, *USES[command])
+    assert refused.code == 2 and refused.out == "" and refused.err.count("\n") == 1
+    assert "outside the schema's folder" in refused.err and "cook" not in refused.err
+    assert sorted(own.iterdir()) == before, "nothing is written, and no ledger made"
+    allowed = ["--allow-path", "nosuch/..", "--allow-path", "../secret"]
+    (own / "nosuch").mkdir()
+    assert hush(*command, *USES[command], *allowed).code == 0
+
+
+def test_no_command_that_reads_a_schema_is_forgotten() -> None:
+    def parameters(path: tuple[str, ...]) -> set[str]:
+        command: Any = app
+        for name in path:
+            command = command.commands[name]
+        return {parameter.name for parameter in command.params}
+
+    # `generate` writes its schema; `import` reads one of another tool.
+    reading = {c for c in COMMANDS if {"schema", "schemas"} & parameters(c)} - {("generate",)}
+    assert reading | {("schema", "import")} == set(USES)
+    assert all("allow_paths" in parameters(command) for command in USES)
+
+
+def test_an_allowed_folder_that_is_not_there_is_one_line(hush: Hush, own: Path) -> None:
+    refused = hush("schema", "check", "s.toml", "--allow-path", "nowhere")
+    assert refused.code == 2 and "there is no folder 'nowhere'" in refused.err

@@ -1,0 +1,144 @@
+"""What comes from others: files that a schema names, text of labels, figures of manifests."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+from .suites import HIERARCHY_FILES, HOSTILE, MANIFESTS, TEXT
+
+HIERARCHIES = [
+    Mutant(
+        "hierarchy files of any folder",
+        "schema/files.py",
+        "if not any(place.is_relative_to(folder) for folder in folders):",
+        "if not folders:",
+        (HIERARCHY_FILES,),
+        quick=True,
+    ),
+    Mutant(
+        "links out of a schema's folder",
+        "schema/files.py",
+        "place = (self.own / name).resolve()",
+        "place = (self.own / name).absolute()",
+        (HIERARCHY_FILES,),
+    ),
+    Mutant(
+        "an allowed path taken apart into characters",
+        "schema/files.py",
+        "several = [allow_paths] if isinstance(allow_paths, str | Path) else allow_paths",
+        "several = [allow_paths] if isinstance(allow_paths, Path) else allow_paths",
+        (HIERARCHY_FILES,),
+    ),
+    Mutant(
+        "any file for a hierarchy",
+        "schema/files.py",
+        "    _check_form(path.name, lines)\n",
+        "",
+        (HIERARCHY_FILES,),
+    ),
+]
+
+TEXTS = [
+    Mutant(
+        "lines printed as they are",
+        "cli/show.py",
+        "print(plain(line), end=end)",
+        "print(line, end=end)",
+        (f"{TEXT}::test_publish_and_budget",),
+    ),
+    Mutant(
+        "cells of a table with control characters",
+        "cli/show.py",
+        'return Text("" if value is None else plain(str(value)))',
+        'return Text("" if value is None else str(value))',
+        (f"{TEXT}::test_query",),
+    ),
+    Mutant(
+        "cells of a table read as markup",
+        "cli/show.py",
+        'return Text("" if value is None else plain(str(value)))',
+        'return Text.from_markup("" if value is None else plain(str(value)))',
+        (f"{TEXT}::test_query",),
+    ),
+    Mutant(
+        "long labels cut",
+        "cli/show.py",
+        'overflow="fold"',
+        'overflow="ellipsis"',
+        (f"{TEXT}::test_query",),
+    ),
+    Mutant(
+        "errors that command a terminal",
+        "errors.py",
+        "super().__init__(plain(short))",
+        "super().__init__(short)",
+        (f"{TEXT}::test_errors_are_text",),
+        quick=True,
+    ),
+    Mutant(
+        "JSON with what a terminal obeys",
+        "text.py",
+        "line if line.isprintable() else _escaped_json(line) for line in lines",
+        "line for line in lines",
+        (f"{TEXT}::test_query",),
+    ),
+    Mutant(
+        "mathematics in figures",
+        "text.py",
+        r'plain(text).replace("$", r"\$")',
+        "plain(text)",
+        (f"{TEXT}::test_plan",),
+    ),
+    Mutant(
+        "a dataset's name pasted into a shell",
+        "cli/planning.py",
+        "-o {shlex.quote(out)}",
+        "-o {out}",
+        (f"{TEXT}::test_plan",),
+    ),
+]
+
+FIGURES = [
+    Mutant(
+        "noise of any scale",
+        "release/manifest.py",
+        "return found if SMALLEST_SCALE <= (found := Fraction(scale)) <= LARGEST_SCALE else None",
+        "return Fraction(scale) or None",
+        (f"{HOSTILE}::test_a_scale_is_a_positive_fraction_of_few_digits",),
+        quick=True,
+    ),
+    Mutant(
+        "factors that make noise too large",
+        "release/opening.py",
+        "if too_large or scale * smallest < SMALLEST_SCALE:",
+        "if scale * smallest < SMALLEST_SCALE:",
+        (f"{MANIFESTS}::test_a_scale_that_is_too_large_for_a_factor_is_refused",),
+    ),
+    Mutant(
+        "levels with next to nothing of the budget",
+        "transforms/tree.py",
+        "if min(shares) < SMALLEST_SHARE:",
+        "if min(shares) < 0:",
+        (f"{MANIFESTS}::test_levels_with_next_to_nothing_of_the_budget_are_refused",),
+    ),
+    Mutant(
+        "the scale of a network that nobody looked at",
+        "release/network.py",
+        " or noise_scale(noise) is None:",
+        ":",
+        (f"{MANIFESTS}::test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened",),
+    ),
+    Mutant(
+        "checksums of any form",
+        "release/store.py",
+        "if not all(isinstance(text, str) and _SHA256.fullmatch(text) for text in hashes):",
+        "if not hashes and size:",
+        (f"{HOSTILE}::test_a_checksum_that_is_none_is_refused",),
+    ),
+    Mutant(
+        "what a ledger says as it is",
+        "release/manifest.py",
+        "        if type(value) is not int or value < 0:\n",
+        "        if value is None:\n",
+        (f"{MANIFESTS}::test_what_cannot_be_is_refused_when_a_release_is_opened",),
+    ),
+]

@@ -1,0 +1,241 @@
+"""A manifest with anything anywhere is refused in one line when it is opened, or answers rightly.
+
+Every place of the manifest of every kind of release gets every value of a list of odd ones, a few
+of them in an ordinary run. What still opens must answer with finite numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attack import Size, Tally
+from manifest_kinds import KINDS, attacks, changed, copied, publish_kind, write
+
+import hushtable
+from hushtable.cli.main import app, run
+from hushtable.errors import HushError, ReleaseError
+from hushtable.query.literal import sql_name
+from hushtable.release import Release
+
+STRIDE = 41  # of an ordinary run: about two values for every place, and in turn all of them
+
+
+class Published(dict[str, Path]):
+    """A release of every kind, made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __missing__(self, kind: str) -> Path:
+        self[kind] = publish_kind(self._folder / kind.replace(" ", "-"), kind)
+        return self[kind]
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    return Published(tmp_path_factory.mktemp("kinds"))
+
+
+def all_finite(*numbers: Any) -> bool:
+    return all(np.isfinite(np.asarray(number, np.float64)).all() for number in numbers)
+
+
+def ask(release: Release, folder: Path) -> None:
+    """A few questions of every sort; whatever they say is finite."""
+    first, second, *_ = release.schema.attributes * 2
+    where = f"{sql_name(first.name)} IS NOT NULL OR {sql_name(second.name)} IS NULL"
+    for answer in (release.count(), release.count(where)):
+        low, high = answer.interval(0.9)
+        assert all_finite(answer.value, answer.stderr, low, high, answer.bias), answer
+        assert answer.stderr >= 0 and low <= high
+    table = release.table(second.name)
+    assert all_finite(table.values, table.stderr, *table.bounds)
+    assert all_finite(release.cells(), release.cell_stderr)
+    shape = np.array(release.schema.shape)
+    values, errors = release.count_ranges(np.zeros((2, len(shape)), int), np.stack([shape, shape]))
+    assert all_finite(values, errors)
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.redirect_stderr(shown):
+        app.main(["info", str(folder)], standalone_mode=False)
+        app.main(["info", str(folder), "--json"], standalone_mode=False)
+    assert release.mechanism in shown.getvalue()
+
+
+# What only the values or the size of the domain tell, and so may be refused later.
+LATER = (
+    "is damaged: chunk",
+    "the places of the summary are not in order",
+    "a region that does not hang together",
+    "in a region that is not counted",
+    "too many to lay out",
+    "a sketch looks up every cell",
+)
+
+
+def attempt(folder: Path) -> str:
+    """How a changed manifest ends: refused when it is opened, or later, or with right answers."""
+    try:
+        release = hushtable.open(folder)
+    except ReleaseError as refusal:
+        assert str(refusal).isprintable() and len(str(refusal)) < 1200
+        return "refused"
+    try:
+        ask(release, folder)
+    except HushError as refusal:
+        assert str(refusal).isprintable()
+        return str(refusal)
+    return "answered"
+
+
+def attack(folder: Path, content: dict[str, Any], what: str) -> None:
+    """Nothing but a refusal in one line, or finite answers."""
+    write(folder, content)
+    try:
+        ended = attempt(folder)
+    except Exception as problem:
+        raise AssertionError(what) from problem
+    assert ended in ("refused", "answered") or any(words in ended for words in LATER), (what, ended)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_manifest_with_anything_anywhere(
+    kind: str, published: Published, tmp_path: Path, size: Size, tally: Tally
+) -> None:
+    folder = copied(published[kind], tmp_path / "r")
+    content = manifest_of(folder)
+    assert attempt(folder) == "answered"
+    tried = [
+        (way, value)
+        for i, (way, value) in enumerate(attacks(content))
+        if i % size(STRIDE, 1) == 0 or way[-1] in ("scale", "region_scale")
+    ]
+    for way, value in tried:
+        attack(folder, changed(content, way, value), f"{way} = {value!r:.80}")
+    tally("odd manifests", len(tried))
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
+    return content
+
+
+# ── what no manifest can say ─────────────────────────────────────────────────────────────────────
+
+TOO_MUCH = ["9" * 250, str(2**55 + 1), "1/" + "9" * 250, "1/" + "9" * 201, "0", "0/5", "1/0", "-1"]
+
+SCALES: dict[str, list[tuple[str, ...]]] = {
+    **{kind: [("noise", "scale")] for kind in KINDS},
+    "a network": [("noise", "scale"), ("parameters", "rows_noise", "scale")],
+    "grown regions": [("noise", "scale"), ("noise", "region_scale")],
+    "halved regions": [("noise", "scale"), ("noise", "region_scale")],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened(
+    kind: str, published: Published, tmp_path: Path
+) -> None:
+    folder = copied(published[kind], tmp_path / "r")
+    content = manifest_of(folder)
+    ways: list[tuple[Any, ...]] = [*SCALES[kind]]
+    ways += [("noise", "scales", i) for i in range(len(content["noise"].get("scales", ())))]
+    for way in ways:
+        for scale in TOO_MUCH:
+            write(folder, changed(content, way, scale))
+            with pytest.raises(ReleaseError, match="describe the noise"):
+                hushtable.open(folder)
+
+
+@pytest.mark.parametrize("digits", [10, 100, 199])
+@pytest.mark.parametrize("turned", [False, True])
+def test_levels_with_next_to_nothing_of_the_budget_are_refused(
+    digits: int, turned: bool, published: Published, tmp_path: Path
+) -> None:
+    """Factors of noise are squared: of some shares, they would be more than a float holds."""
+    folder = copied(published["trees with shares"], tmp_path / "r")
+    shares = [f"1/{10**digits}", f"{10**digits - 1}/{10**digits}"]
+    way = ("parameters", "transform", 0, "shares")
+    write(folder, changed(manifest_of(folder), way, shares[::-1] if turned else shares))
+    with pytest.raises(ReleaseError, match="share"):
+        hushtable.open(folder)
+
+
+def test_a_scale_that_is_too_large_for_a_factor_is_refused(
+    published: Published, tmp_path: Path
+) -> None:
+    folder = copied(published["wavelets"], tmp_path / "r")
+    content = manifest_of(folder)
+    write(folder, changed(content, ("noise", "scale"), str(2**55)))
+    with pytest.raises(ReleaseError, match="describe the noise"):
+        hushtable.open(folder)
+    write(folder, changed(content, ("noise", "scale"), str(2**45)))
+    assert attempt(folder) == "answered"
+
+
+@pytest.mark.parametrize(
+    ("way", "value"),
+    [
+        (("created",), "9999-99-99"),
+        (("created",), "yesterday"),
+        (("ledger", "hash"), None),
+        (("ledger", "hash"), [1]),
+        (("ledger", "hash"), "\x1b[31m"),
+        (("ledger", "hash"), -1),
+        (("ledger", "hash"), 1.5),
+        (("arrays", "cells", "sha256"), [None]),
+        (("arrays", "cells", "sha256"), ["0" * 63]),
+        (("privacy", "delta"), -1e-30),
+    ],
+)
+def test_what_cannot_be_is_refused_when_a_release_is_opened(
+    way: tuple[str, ...], value: Any, published: Published, tmp_path: Path
+) -> None:
+    folder = copied(published["cells"], tmp_path / "r")
+    write(folder, changed(manifest_of(folder), way, value))
+    with pytest.raises(ReleaseError):
+        hushtable.open(folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_key_twice_is_refused_wherever_it_stands(
+    kind: str, published: Published, tmp_path: Path
+) -> None:
+    folder = copied(published[kind], tmp_path / "r")
+    raw = (folder / "manifest.json").read_text(encoding="utf-8")
+    for key in ("scale", "epsilon", "reader", "shape", "name", "on"):
+        place = raw.index(f'"{key}":')
+        (folder / "manifest.json").write_text(f'{raw[:place]}"{key}": 1, {raw[place:]}')
+        with pytest.raises(ReleaseError, match="a key twice"):
+            hushtable.open(folder)
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, 1e-30, 5e-324, 7.3e-18, 1])
+@pytest.mark.parametrize(
+    "anchor", [{"ledger": "a1", "sequence": 2, "hash": "0" * 64}, {"ledger": "a1", "hash": "b"}, {}]
+)
+def test_manifests_of_other_versions_open(
+    delta: float, anchor: dict[str, Any], published: Published, tmp_path: Path
+) -> None:
+    """δ may be any, and what is said of the ledger has changed."""
+    folder = copied(published["cells"], tmp_path / "r")
+    content = changed(manifest_of(folder), ("privacy", "delta"), delta)
+    write(folder, changed(content, ("ledger",), anchor))
+    assert attempt(folder) == "answered"
+
+
+def test_an_odd_manifest_is_one_line_of_the_command(
+    published: Published, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copied(published["cells"], tmp_path / "r")
+    write(folder, changed(manifest_of(folder), ("noise", "scale"), "9" * 250))
+    for command in (["info"], ["query", "1 = 1"], ["export", "-o", str(tmp_path / "c.csv")]):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stopped:
+            patch.setattr("sys.argv", ["hush", command[0], str(folder), *command[1:]])
+            run()
+        seen = capsys.readouterr()
+        assert stopped.value.code == 2 and seen.out == "" and seen.err.count("\n") == 1
