@@ -25,7 +25,8 @@ from numpy.lib.stride_tricks import as_strided
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.noise import bulk, exact
-from hushtable.noise.bulk import EntropyNoise, laplace_eta, sample_geometric, sample_laplace
+from hushtable.noise.bulk import EntropyNoise, sample_geometric, sample_laplace
+from hushtable.noise.closeness import laplace_eta
 from hushtable.noise.entropy import SystemEntropy
 from hushtable.privacy.loss import ETA_LIMIT
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
 from hushtable.noise import exact
+from hushtable.noise.closeness import empty_places_eta, laplace_eta
 from hushtable.noise.entropy import Entropy, SystemEntropy
 from hushtable.noise.tables import Tables, geometric_tables, in_range, laplace_tables
 from hushtable.privacy.loss import LARGEST_SCALE
@@ -64,7 +65,8 @@ class Noise(Protocol):
     ) -> tuple[Kept, Fraction]:
         """Add discrete Laplace noise to every place; return what the rule keeps of them, and η.
 
-        `keep` thins what passes the rule's filter, before anything is sampled.
+        `keep` thins what passes the rule's filter, before anything is sampled. η is that of the
+        draws for empty places: how many others there are depends on the table.
         """
 
 
@@ -96,17 +98,8 @@ class EntropyNoise:
         """Return what a rule keeps of all places with noise, without drawing it for all, and η."""
         from hushtable.noise.sparse import summarise  # it builds on the samplers below
 
-        return summarise(held, rule, scale, self._entropy, keep)
-
-
-def laplace_eta(scale: Fraction) -> Fraction:
-    """Bound the total-variation distance between one Laplace draw and the ideal law."""
-    return laplace_tables(scale).eta if in_range(scale) else Fraction(0)
-
-
-def geometric_eta(scale: Fraction) -> Fraction:
-    """Bound the total-variation distance between one geometric draw and the ideal law."""
-    return geometric_tables(scale).eta if in_range(scale) else Fraction(0)
+        eta = empty_places_eta(held.domain, rule, scale, thinned=keep is not None)
+        return summarise(held, rule, scale, self._entropy, keep), eta
 
 
 def sample_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from .counting import COUNTING, READING
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .mutant import ROOT, SOURCE, Mutant, run_tests
-from .noise import RANDOMNESS, SAMPLERS
+from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
 from .privbayes import PRIVBAYES
 from .sparse import SPARSE
@@ -30,6 +30,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MECHANISMS,
     *RANDOMNESS,
     *SAMPLERS,
+    *PRECISION,
     *LEDGERS,
     *PUBLISHED,
     *COUNTING,
