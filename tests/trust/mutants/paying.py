@@ -17,7 +17,7 @@ _NOISE_ON_COUNTS = """values = part_counts(self.__held.data, partition)
 
 _CHARGED_COUNTS = """self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
-        self._tally.add(self._noise.add_laplace(values, scale))"""
+        eta = self._noise.add_laplace(values, scale)"""
 
 _CHARGED_COEFFICIENTS = """self._account.charge(amount)
         values = dense_counts(self.__held.data, transform.coefficient_shape)
