@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
 from hushtable.errors import OptionError
 from hushtable.noise import exact
 from hushtable.noise.closeness import empty_places_eta, laplace_eta
@@ -40,8 +40,6 @@ _TILE = 1 << 11
 _CHUNK = 1 << 20
 # A digit's bits in an entry, which is twice the digit.
 _TWICE_255 = 2 * 255
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Says of places, given in order, which of them may stay."""
@@ -207,12 +205,7 @@ def _add_blocks(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> 
             _add_open(block, prefixes, open_draws, more, tables)
 
 
-def _compiled(function: _Function) -> _Function:
-    # Not `parallel`: it compiles slowly, and its threads would kill a forked child.
-    return cast(_Function, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _add_decided(
     values: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
@@ -245,7 +238,7 @@ def _add_decided(
     return count
 
 
-@_compiled
+@compiled
 def _join_parts(
     draws: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
@@ -265,7 +258,7 @@ def _join_parts(
             draws[i] = ((draws[i] & -2) << 8) | entry | (draws[i] & 1)
 
 
-@_compiled
+@compiled
 def _look_up(
     entries: NDArray[np.int16], prefixes: NDArray[np.uint16], found: NDArray[np.int16]
 ) -> None:
@@ -273,7 +266,7 @@ def _look_up(
         found[i] = entries[prefixes[i]]
 
 
-@_compiled
+@compiled
 def _add_open(
     values: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
@@ -300,7 +293,7 @@ def _add_open(
         values[i] += draw
 
 
-@_compiled
+@compiled
 def _passed(thresholds: NDArray[np.uint64], row: int, upper: np.uint64, lower: np.uint64) -> bool:
     """Tell whether a threshold is at most the uniform, whose 128 bits are (upper, lower)."""
     if thresholds[row, 0] == upper:

@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
 from hushtable.noise import exact
-from hushtable.noise.bulk import _add, _compiled
+from hushtable.noise.bulk import _add
 from hushtable.noise.entropy import Entropy
 from hushtable.noise.tables import LARGEST_GAP_SCALE, gap_tables
 from hushtable.summaries import laws
@@ -67,7 +68,7 @@ def sample_gaps(scale: Fraction, size: int, entropy: Entropy) -> Integers:
     return values
 
 
-@_compiled
+@compiled
 def _walk(gaps: Integers, last: int, empty: int) -> tuple[int, int, bool]:
     """Turn gaps into the ranks they lead to; say how many, the last, and whether that was all."""
     for i in range(len(gaps)):
@@ -78,7 +79,7 @@ def _walk(gaps: Integers, last: int, empty: int) -> tuple[int, int, bool]:
     return len(gaps), last, False
 
 
-@_compiled
+@compiled
 def _find_places(ranks: Integers, occupied: Integers) -> None:
     """Turn ranks among the empty places, in order, into places."""
     passed = 0
@@ -88,7 +89,7 @@ def _find_places(ranks: Integers, occupied: Integers) -> None:
         ranks[i] += passed
 
 
-@_compiled
+@compiled
 def _merge(
     left: Integers,
     left_values: Integers,

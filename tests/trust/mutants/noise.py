@@ -6,6 +6,7 @@ from .mutant import Mutant
 from .suites import (
     BULK,
     CLOSENESS,
+    COMPILED,
     CURATOR,
     CURATOR_CLOSENESS,
     ENTROPY,
@@ -316,6 +317,13 @@ SAMPLERS = [
         "if candidate < n:\n            return candidate",
         "if candidate is not None:\n            return candidate % n",
         (SLOW,),
+    ),
+    Mutant(
+        "no kernels where nothing can be written",
+        "compiled.py",
+        "except RuntimeError:",
+        "except ZeroDivisionError:",
+        (COMPILED,),
     ),
     Mutant(
         "noise in steps of two",
