@@ -2,14 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
+CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/cli
 
-.PHONY: demo test trust lint audit bench clean
+.PHONY: demo test lowest trust lint audit bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hush demo
 
 test: $(VENV)/.test lint
 	$(BIN)/pytest -n 2
+
+# The core tests with the lowest version of everything that pyproject.toml allows.
+lowest: $(LOWEST)/.test
+	$(LOWEST)/bin/pytest -n 2 $(CORE)
 
 trust: $(VENV)/.test
 	$(BIN)/pytest -n 2 --trust tests/trust
@@ -41,9 +47,16 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@ $(VENV)/.demo
 
+# Pins that exclude each other are refused by pip: a bound is then not true.
+$(LOWEST)/.test: pyproject.toml .ci/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python .ci/lowest.py test > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt -e .
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

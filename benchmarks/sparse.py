@@ -149,7 +149,7 @@ def by_domain(size: Size) -> tuple[Grid, Row]:
 
 
 def _noisy(held: Held, rule: Rule, scale: Fraction = SCALE) -> Kept:
-    return summarise(held, rule, scale, SystemEntropy())[0]
+    return summarise(held, rule, scale, SystemEntropy())
 
 
 # ── beside noise on every cell ───────────────────────────────────────────────────────────────────

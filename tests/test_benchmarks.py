@@ -140,7 +140,7 @@ def test_errors_of_summaries_are_those_of_what_was_kept() -> None:
 
 def test_a_summary_that_keeps_everything_has_the_error_of_its_noise() -> None:
     held = Held(np.arange(20_000), np.full(20_000, 100), 20_000)
-    kept, _ = summarise(held, Filter(1), Fraction(10), SeededEntropy(1))
+    kept = summarise(held, Filter(1), Fraction(10), SeededEntropy(1))
     assert sparse._cell_errors(held, kept, held.places) == pytest.approx(10, rel=0.06)
 
 

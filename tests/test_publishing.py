@@ -6,6 +6,7 @@ Run as a program it publishes and is killed at a step: `python test_publishing.p
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -283,6 +284,44 @@ class TestInjectedRandomness:
         with pytest.raises(OptionError, match="source of random bits"):
             world.publish(entropy=42)
         assert not world.ledger.exists()
+
+
+class TestPrecision:
+    """What the manifest says of δ: the precision that the release's own draws met."""
+
+    def stated(self, world: World, name: str, **options: Any) -> dict[str, Any]:
+        told = world.publish(out=world.folder / name, **options).manifest["privacy"]
+        bits = round(-math.log2(told["eta"]))
+        assert told["eta"] == 2.0**-bits
+        assert f"δ ≤ (1+e^{told['epsilon']})·2^-{bits} for" in told["guarantee"]
+        assert told["delta"] >= (1 + math.exp(float(told["epsilon"]))) * told["eta"]
+        return dict(told)
+
+    def test_delta_is_small_even_where_epsilon_is_large(self, world: World) -> None:
+        world.schema.write_text(SCHEMA.replace('"3"', '"50"'))
+        assert self.stated(world, "one", epsilon="1")["delta"] < 1e-29
+        assert self.stated(world, "many", epsilon="42")["delta"] < 1e-11
+
+    def test_eta_is_at_least_what_the_curator_added_up(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for bits, stated in ((101, 100), (99, 95), (87, 85), (60, 60)):
+            eta = Fraction(1, 2**bits)
+            monkeypatch.setattr(Curator, "eta", property(lambda _, eta=eta: eta))
+            told = self.stated(world, f"{bits}", epsilon="0.1")
+            assert told["eta"] == 2.0**-stated
+
+    @pytest.mark.parametrize("mechanism", ["basic", "filter", "priority", "sketch", "kdtree"])
+    def test_delta_is_the_same_for_neighbours_and_for_other_noise(
+        self, world: World, mechanism: str
+    ) -> None:
+        told = []
+        for number, more in enumerate(["", "4\n", "4\n4\n", "2\n3\n4\n" * 30]):
+            data = world.folder / f"{number}.csv"
+            data.write_text(world.data.read_text() + more)
+            options = {"data": data, "mechanism": mechanism, "epsilon": "0.5"}
+            told.append(self.stated(world, f"{number}.release", **options))
+        assert all(one == told[0] for one in told)
 
 
 class TestFailuresOnTheWay:

@@ -28,11 +28,12 @@ from hushtable.planner import Workload, plan
 from hushtable.privacy.account import Account
 from hushtable.privacy.ledger import Ledger, Reservation
 from hushtable.privacy.loss import (
-    ETA_LIMIT,
     EpsilonLike,
     Loss,
     format_epsilon,
+    format_eta,
     parse_epsilon,
+    stated_eta,
 )
 from hushtable.release.release import Release
 from hushtable.release.store import FORMAT, Content, write_manifest
@@ -98,7 +99,7 @@ def publish(
         noise = make_noise()
         curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
-        manifest = _manifest(schema, recipe, content, reservation, mechanism, noise.private)
+        manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)
         manifest |= {"plan": planned} if planned else {}
         _write(target, manifest, content, books, reservation, step)
     except (HushError, OSError, MemoryError) as problem:
@@ -224,24 +225,25 @@ def _manifest(
     content: Content,
     reservation: Reservation,
     asked: str,
-    private: bool,
+    curator: Curator,
 ) -> dict[str, Any]:
-    loss = Loss(reservation.epsilon, ETA_LIMIT)
+    loss = Loss(reservation.epsilon, stated_eta(curator.eta))
     return {
         "hushtable": "release",
         "format": FORMAT,
         "software": __version__,
         "created": datetime.now(UTC).date().isoformat(),
-        "private": private,
+        "private": curator.private,
         "mechanism": recipe.name,
         "asked": asked,
         "parameters": content.parameters,
         "privacy": {
             "epsilon": format_epsilon(loss.epsilon),
             "delta": loss.delta,
+            "eta": float(loss.eta),
             "neighbours": schema.neighbours,
             "unit": "one row" if schema.unit is None else str(schema.unit),
-            "guarantee": _guarantee(schema, loss.epsilon),
+            "guarantee": _guarantee(schema, loss),
         },
         "reader": content.reader,
         "noise": content.noise,
@@ -251,11 +253,12 @@ def _manifest(
     }
 
 
-def _guarantee(schema: Schema, epsilon: Fraction) -> str:
-    shown = format_epsilon(epsilon)
+def _guarantee(schema: Schema, loss: Loss) -> str:
+    shown = format_epsilon(loss.epsilon)
     return (
         f"{shown}-differential privacy under {schema.neighbours} neighbours, plus"
-        f" δ ≤ (1+e^{shown})·2^-60 for the finite precision of the sampler, AES-CTR taken as ideal"
+        f" δ ≤ (1+e^{shown})·{format_eta(loss.eta)} for the finite precision of the sampler,"
+        " AES-CTR taken as ideal"
     )
 
 

@@ -214,7 +214,7 @@ class TestPrecision:
         asked.noisy_total(epsilon="0.1")
         part, *_ = asked.split(PARTS)
         part.select(LargestPart(PARTS), epsilon="0.1")
-        assert asked._tally is part._tally and asked._tally.eta == ETA_LIMIT / 2
+        assert asked.eta == part.eta == ETA_LIMIT / 2
 
     def test_an_answer_beyond_the_limit_is_withheld(self) -> None:
         asked = curator(noise=ListedNoise(ETA_LIMIT / 2))

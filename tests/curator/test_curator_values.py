@@ -190,7 +190,7 @@ class TestScales:
         expected = sorted(noisy.scale * a * b * c for a, b, c in factors)
         drawn = sorted(scale for values, scale in noise.asked for _ in values.flat)
         assert drawn == expected
-        assert asked._tally.eta == len(noise.asked) * Fraction(1, 2**80)
+        assert asked.eta == len(noise.asked) * Fraction(1, 2**80)
 
     def test_a_product_multiplies_what_a_row_changes_along_its_axes(self) -> None:
         assert (CELLS.entering, CELLS.moving) == (1, 2)

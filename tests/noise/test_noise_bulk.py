@@ -25,7 +25,8 @@ from numpy.lib.stride_tricks import as_strided
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.noise import bulk, exact
-from hushtable.noise.bulk import EntropyNoise, laplace_eta, sample_geometric, sample_laplace
+from hushtable.noise.bulk import EntropyNoise, sample_geometric, sample_laplace
+from hushtable.noise.closeness import EXACT_ETA, laplace_eta
 from hushtable.noise.entropy import SystemEntropy
 from hushtable.privacy.loss import ETA_LIMIT
 
@@ -265,7 +266,7 @@ def test_noise_goes_to_the_memory_whatever_kind_of_array_it_is():
 def test_scales_beyond_the_tables_are_drawn_exactly(scale):
     noise, source = EntropyNoise(SeededEntropy(3)), SeededEntropy(3)
     values = np.ones(50, dtype=np.int64)
-    assert noise.add_laplace(values, scale) == 0
+    assert noise.add_laplace(values, scale) == 50 * EXACT_ETA
     assert values.tolist() == [1 + exact.discrete_laplace(scale, source) for _ in range(50)]
     geometric = sample_geometric(scale, 50, SeededEntropy(3)).tolist()
     source = SeededEntropy(3)

@@ -17,8 +17,10 @@ from hushtable.privacy.loss import (
     Exposure,
     Loss,
     format_epsilon,
+    format_eta,
     parse_epsilon,
     parse_stored_epsilon,
+    stated_eta,
 )
 
 ratios = st.builds(
@@ -129,3 +131,12 @@ def test_delta_is_zero_without_eta_and_one_at_most() -> None:
     assert Loss(Fraction(5000)).delta == 0.0
     assert Loss(Fraction(5000), Fraction(1, 2**60)).delta == 1.0
     assert Loss(Fraction(10**400), Fraction(1, 2**60)).delta == 1.0
+
+
+@given(st.fractions(0, Fraction(1, 2**60)) | st.integers(55, 130).map(lambda n: Fraction(1, 2**n)))
+def test_a_stated_eta_is_rounded_up_to_few_values(eta: Fraction) -> None:
+    stated = stated_eta(eta)
+    assert eta <= stated and stated in {Fraction(1, 2**bits) for bits in range(55, 101, 5)}
+    assert stated == Fraction(1, 2**100) or stated < 32 * eta
+    assert format_eta(stated) == f"2^-{stated.denominator.bit_length() - 1}"
+    assert Fraction(float(stated)) == stated

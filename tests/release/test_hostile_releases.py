@@ -140,6 +140,17 @@ def test_every_field_of_the_guarantee_is_needed(folder, rewrite, key):
     refused(folder, key)
 
 
+def test_a_release_that_does_not_state_eta_is_an_older_one(folder, rewrite):
+    rewrite(lambda content: content["privacy"].pop("eta", None))
+    hushtable.open(folder)
+
+
+@pytest.mark.parametrize("eta", [True, "2^-90", -1e-30, 2, None])
+def test_an_eta_that_is_no_bound_is_refused(folder, rewrite, eta):
+    rewrite(lambda content: content["privacy"].update(eta=eta))
+    refused(folder, "eta")
+
+
 def test_epsilon_is_text_as_it_was_written(folder, rewrite):
     rewrite(lambda content: content["privacy"].update(epsilon=1))
     refused(folder, "epsilon")

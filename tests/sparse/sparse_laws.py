@@ -124,18 +124,18 @@ def scripted(monkeypatch: pytest.MonkeyPatch, reach: int) -> None:
         chances = [(1 - alpha) * alpha**g for g in range(reach)]
         return np.array([script.choose(chances) for _ in range(size)], np.int64)
 
-    def one_gap(scale: Fraction, size: int, script: Script) -> tuple[Any, Fraction]:
+    def one_gap(scale: Fraction, size: int, script: Script) -> NDArray[np.int64]:
         ratio = math.exp(-1 / float(scale))
         chances = [(1 - ratio) * ratio**g for g in range(9)]
         chances.append(1 - sum(chances))  # beyond every domain that is tried
-        return np.array([script.choose(chances)], np.int64), Fraction(0)
+        return np.array([script.choose(chances)], np.int64)
 
     def uniform_below(n: int, size: int, script: Script) -> NDArray[np.int64]:
         return np.array([script.choose([1 / n] * n) for _ in range(size)], np.int64)
 
-    def bernoulli(chance: Any, size: int, script: Script) -> tuple[Any, Fraction]:
+    def bernoulli(chance: Any, size: int, script: Script) -> NDArray[np.bool_]:
         p = float(chance)
-        return np.array([script.choose([1 - p, p]) == 1 for _ in range(size)]), Fraction(0)
+        return np.array([script.choose([1 - p, p]) == 1 for _ in range(size)])
 
     monkeypatch.setattr(sparse, "add_laplace", add_laplace)
     monkeypatch.setattr(sparse, "sample_geometric", geometric)

@@ -44,7 +44,7 @@ def read(
     rule: Rule, on: Any = "cells", seed: int = 1, scale: Fraction = SCALE, shape: Any = SHAPE
 ) -> Any:
     structure = Structure(on, shape)
-    kept, _ = summarise(held(structure, COUNTS), rule, scale, seeded(seed))
+    kept = summarise(held(structure, COUNTS), rule, scale, seeded(seed))
     sided = not isinstance(rule, Filter) or rule.two_sided
     errors = Errors(scale, rule.theta, sided, kept.tau)
     if on == "cells":

@@ -44,7 +44,7 @@ def test_sizes_and_errors_are_those_of_releases(rule: str) -> None:
     told = forecast(structure, chosen, SCALE, occupied=OCCUPIED, count=COUNT, cells=2000)
     sizes, empty, ranges, points = [], [], [], []
     for seed in range(60):
-        kept, _ = summarise(table(), chosen, SCALE, seeded(seed))
+        kept = summarise(table(), chosen, SCALE, seeded(seed))
         weights = np.sign(kept.values) * np.maximum(np.abs(kept.values), kept.tau)
         sizes.append(len(kept.places))
         empty.append(np.mean(kept.places % (PLACES // OCCUPIED) != 0))

@@ -107,7 +107,7 @@ def test_every_scale_goes_through_the_curator(exponent: int, tally: Tally) -> No
 def test_the_distance_from_the_ideal_law_counts_every_draw() -> None:
     """δ in the manifest is a promise about all the draws of a release together."""
     ratio = [
-        asked._tally.eta
+        asked.eta
         for cells in (1, 1000)
         for asked in [curator(np.zeros(cells))]
         if asked.noisy_coefficients(Product((Identity(cells),)), epsilon=1)

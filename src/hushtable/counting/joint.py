@@ -11,23 +11,18 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
 from hushtable.counting.count import CodedColumns
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _Found = TypeVar("_Found")
 
 # Below this many rows a table is counted faster than a thread is started.
 _WORTH_THREADS = 20_000
-
-
-def _compiled(function: _Function) -> _Function:
-    return cast(_Function, njit(cache=True, nogil=True)(function))
 
 
 class JointCounter:
@@ -79,13 +74,13 @@ def on_all_cores(work: Callable[[_Found], None], items: Sequence[_Found], rows: 
             pass
 
 
-@_compiled
+@compiled
 def _extend(codes: NDArray[np.int32], column: NDArray[Any], size: int) -> None:
     for i in range(len(codes)):
         codes[i] = codes[i] * size + column[i]
 
 
-@_compiled
+@compiled
 def _tally(codes: NDArray[np.int32], column: NDArray[Any], counts: NDArray[np.int64]) -> None:
     for i in range(len(codes)):
         counts[codes[i], column[i]] += 1

@@ -13,9 +13,10 @@ import mmap
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from hushtable.compiled import compiled
 
 # The most bytes of a line; far below what the engine takes, so that it never has to decide.
 MAX_LINE = 2**20
@@ -66,7 +67,7 @@ def _start(data: NDArray[np.uint8]) -> int:
 _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _is_plain(data: Any, start: int) -> Any:
     """Whether there is no quote and no carriage return, all is UTF-8, and no line is long."""
     line = start
@@ -84,7 +85,7 @@ def _is_plain(data: Any, start: int) -> Any:
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _copy(data: Any, position: int, lines: Any, delimiter: int, multiline: bool) -> Any:
     length = 0
     first = True
@@ -109,14 +110,14 @@ def _copy(data: Any, position: int, lines: Any, delimiter: int, multiline: bool)
     return length
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _line_end(data: Any, position: int) -> Any:
     while position < len(data) and data[position] != _NEWLINE:
         position += 1
     return position
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _record_end(data: Any, position: int) -> Any:
     """The first line end with an even number of quotes before it, as in every good record."""
     last = min(len(data), position + MAX_LINE + 2)
@@ -129,7 +130,7 @@ def _record_end(data: Any, position: int) -> Any:
     return last
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _is_record(data: Any, position: int, stop: int, delimiter: int) -> Any:
     """Whether these bytes are fields, plain or in quotes, and nothing else."""
     if stop - position > MAX_LINE:
@@ -151,7 +152,7 @@ def _is_record(data: Any, position: int, stop: int, delimiter: int) -> Any:
         position += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _plain_end(data: Any, position: int, stop: int, delimiter: int) -> Any:
     """Behind a field without quotes, carriage returns and bytes that are no text; else −1."""
     while position < stop and data[position] != delimiter:
@@ -163,7 +164,7 @@ def _plain_end(data: Any, position: int, stop: int, delimiter: int) -> Any:
     return position
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _quoted_end(data: Any, position: int, stop: int) -> Any:
     """Behind the quote that closes a field; −1 if none does, or if bytes in it are no text."""
     while position < stop:
@@ -179,7 +180,7 @@ def _quoted_end(data: Any, position: int, stop: int) -> Any:
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _character(data: Any, position: int, stop: int) -> Any:
     """How many bytes the UTF-8 character at a position has; 0 if it is none."""
     byte = data[position]

@@ -7,21 +7,23 @@ What is done with the answers is post-processing and cannot weaken the guarantee
 
 from __future__ import annotations
 
+import math
 import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
-from hushtable.curator.dense import add_noise
+from hushtable.curator.dense import add_noise, regions_eta
 from hushtable.curator.families import FamilyScores
 from hushtable.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.curator.measurement import Measurement, Selection
 from hushtable.curator.own import own_partition, own_score, own_transform
-from hushtable.curator.partition import Partition, Whole
+from hushtable.curator.partition import Partition, Regions, Whole
 from hushtable.curator.scores import Score
 from hushtable.curator.select import Memory, score_values
 from hushtable.curator.sparse import (
     ROOM,
     NoisySummary,
+    held_places_eta,
     own_rule,
     own_sketch,
     own_structure,
@@ -41,10 +43,7 @@ if TYPE_CHECKING:
 
 
 class Tally:
-    """How far all the draws so far may be, together, from the ideal law.
-
-    Nobody is told: how many draws a summary of a sparse table takes depends on the table.
-    """
+    """How far all the draws so far may be, together, from the ideal law."""
 
     def __init__(self) -> None:
         self.eta = Fraction(0)
@@ -108,6 +107,14 @@ class Curator:
         return self._account.spent
 
     @property
+    def eta(self) -> Fraction:
+        """How far all draws so far may be from the ideal law: of public numbers and the questions.
+
+        Parts of a table that was split have one sum.
+        """
+        return self._tally.eta
+
+    @property
     def private(self) -> bool:
         """Whether nobody can know its noise: false for an experiment's injected randomness."""
         return self._noise.private
@@ -122,7 +129,11 @@ class Curator:
         amount, scale = self._price(epsilon, entering=1, moving=min(2, partition.parts))
         self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
-        self._tally.add(self._noise.add_laplace(values, scale))
+        eta = self._noise.add_laplace(values, scale)
+        if isinstance(partition, Regions):
+            most = max(partition.parts, math.prod(partition.shape))
+            eta = regions_eta(most, amount, self._exposure)
+        self._tally.add(eta)
         return Measurement(values, scale, amount, {"parts": partition.parts})
 
     def noisy_total(self, *, epsilon: EpsilonLike) -> Measurement:
@@ -160,7 +171,7 @@ class Curator:
         data = sparse_counts(self.__held.data)
         self._account.charge(amount)
         kept, eta = summarise(data, structure, rule, scale, self._noise, rooted=rooted)
-        self._tally.add(eta)
+        self._tally.add(eta + held_places_eta(structure, scale, self._exposure))
         return NoisySummary(kept, scale, amount, {"on": structure.on, **rule.to_dict()})
 
     def noisy_sketch(self, sketch: Sketch, *, epsilon: EpsilonLike) -> Measurement:

@@ -1,4 +1,4 @@
-"""Noise on a dense matrix of coefficients, each at its own scale."""
+"""Noise on what a dense matrix of counts gives: coefficients each at its own scale, and regions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.noise.closeness import laplace_eta
+from hushtable.privacy.loss import Exposure
 from hushtable.transforms import Product
 
 if TYPE_CHECKING:
@@ -25,3 +27,13 @@ def add_noise(
         (noise.add_laplace(values[where], scale * factor) for where, factor in transform.blocks()),
         start=Fraction(0),
     )
+
+
+def regions_eta(most: int, epsilon: Fraction, exposure: Exposure) -> Fraction:
+    """η of noise on any number of regions up to `most`.
+
+    Regions often follow from earlier answers. Counted as if there were a region for every cell,
+    they leave η as it is; nobody moves between regions if there is only one, so its scale differs.
+    """
+    scales = {exposure.scale(epsilon, entering=1, moving=moving) for moving in (1, 2)}
+    return most * max(laplace_eta(scale) for scale in scales)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from hushtable.counting import Counts
 from hushtable.curator.holding import Holding
 from hushtable.errors import OptionError
+from hushtable.noise.closeness import laplace_eta
+from hushtable.privacy.loss import Exposure
 from hushtable.summaries import (
     TRUSTED_RULES,
     Filter,
@@ -78,7 +80,7 @@ def summarise(
     *,
     rooted: bool,
 ) -> tuple[Kept, Fraction]:
-    """Noise on every place of the structure, then what the rule keeps; and η.
+    """Noise on every place of the structure, then what the rule keeps; and η of empty places.
 
     `rooted` drops nodes that pass the filter while an ancestor does not, before any sampling: that
     looks at nothing but which places have passed.
@@ -86,6 +88,16 @@ def summarise(
     places, values = structure.forward(counts.codes, counts.counts)
     held = Held(places, values, structure.places)
     return noise.summarise(held, rule, scale, structure.rooted if rooted else None)
+
+
+def held_places_eta(structure: Structure, scale: Fraction, exposure: Exposure) -> Fraction:
+    """η of the noise on places that rows touch, as far as it tells neighbours apart.
+
+    That is the noise where one person's rows are, or where they are and where they were: a row
+    touches as many places as it changes by entering. `noise.closeness` says why no others count.
+    """
+    touched = exposure.sensitivity(entering=structure.entering, moving=2 * structure.entering)
+    return touched * laplace_eta(scale)
 
 
 def sparse_counts(data: Holding) -> Counts:

@@ -27,7 +27,13 @@ from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, quintiles, true_counts
 from hushtable.mechanisms import find_mechanism
 from hushtable.privacy.account import Account
-from hushtable.privacy.loss import ETA_LIMIT, EpsilonLike, Loss, format_epsilon, parse_epsilon
+from hushtable.privacy.loss import (
+    EpsilonLike,
+    Loss,
+    format_epsilon,
+    parse_epsilon,
+    stated_eta,
+)
 from hushtable.release import Release
 from hushtable.release.store import FORMAT, Content, write_manifest
 from hushtable.release.writing import write_content
@@ -212,7 +218,8 @@ def experiment_release(
     )
     content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
     folder.mkdir()
-    manifest = _manifest(schema, recipe.name, content, amount)
+    loss = Loss(amount, stated_eta(curator.eta))
+    manifest = _manifest(schema, recipe.name, content, loss)
     manifest |= write_content(folder, schema, content)
     write_manifest(folder, manifest)
     return Release(folder)
@@ -225,9 +232,7 @@ def _as_columns(counts: Counts) -> CodedColumns:
     return CodedColumns(counts.shape, columns)
 
 
-def _manifest(
-    schema: Schema, mechanism: str, content: Content, epsilon: Fraction
-) -> dict[str, Any]:
+def _manifest(schema: Schema, mechanism: str, content: Content, loss: Loss) -> dict[str, Any]:
     return {
         "hushtable": "release",
         "format": FORMAT,
@@ -238,8 +243,9 @@ def _manifest(
         "asked": mechanism,
         "parameters": content.parameters,
         "privacy": {
-            "epsilon": format_epsilon(epsilon),
-            "delta": Loss(epsilon, ETA_LIMIT).delta,
+            "epsilon": format_epsilon(loss.epsilon),
+            "delta": loss.delta,
+            "eta": float(loss.eta),
             "neighbours": schema.neighbours,
             "unit": "one row" if schema.unit is None else str(schema.unit),
             "guarantee": "none: made for an experiment, with noise that can be replayed",

@@ -16,14 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
 from hushtable.errors import OptionError
 from hushtable.noise import exact
+from hushtable.noise.closeness import empty_places_eta, laplace_eta
 from hushtable.noise.entropy import Entropy, SystemEntropy
 from hushtable.noise.tables import Tables, geometric_tables, in_range, laplace_tables
 from hushtable.privacy.loss import LARGEST_SCALE
@@ -39,8 +40,6 @@ _TILE = 1 << 11
 _CHUNK = 1 << 20
 # A digit's bits in an entry, which is twice the digit.
 _TWICE_255 = 2 * 255
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Says of places, given in order, which of them may stay."""
@@ -64,7 +63,8 @@ class Noise(Protocol):
     ) -> tuple[Kept, Fraction]:
         """Add discrete Laplace noise to every place; return what the rule keeps of them, and η.
 
-        `keep` thins what passes the rule's filter, before anything is sampled.
+        `keep` thins what passes the rule's filter, before anything is sampled. η is that of the
+        draws for empty places: how many others there are depends on the table.
         """
 
 
@@ -96,17 +96,8 @@ class EntropyNoise:
         """Return what a rule keeps of all places with noise, without drawing it for all, and η."""
         from hushtable.noise.sparse import summarise  # it builds on the samplers below
 
-        return summarise(held, rule, scale, self._entropy, keep)
-
-
-def laplace_eta(scale: Fraction) -> Fraction:
-    """Bound the total-variation distance between one Laplace draw and the ideal law."""
-    return laplace_tables(scale).eta if in_range(scale) else Fraction(0)
-
-
-def geometric_eta(scale: Fraction) -> Fraction:
-    """Bound the total-variation distance between one geometric draw and the ideal law."""
-    return geometric_tables(scale).eta if in_range(scale) else Fraction(0)
+        eta = empty_places_eta(held.domain, rule, scale, thinned=keep is not None)
+        return summarise(held, rule, scale, self._entropy, keep), eta
 
 
 def sample_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -214,12 +205,7 @@ def _add_blocks(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> 
             _add_open(block, prefixes, open_draws, more, tables)
 
 
-def _compiled(function: _Function) -> _Function:
-    # Not `parallel`: it compiles slowly, and its threads would kill a forked child.
-    return cast(_Function, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _add_decided(
     values: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
@@ -252,7 +238,7 @@ def _add_decided(
     return count
 
 
-@_compiled
+@compiled
 def _join_parts(
     draws: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
@@ -272,7 +258,7 @@ def _join_parts(
             draws[i] = ((draws[i] & -2) << 8) | entry | (draws[i] & 1)
 
 
-@_compiled
+@compiled
 def _look_up(
     entries: NDArray[np.int16], prefixes: NDArray[np.uint16], found: NDArray[np.int16]
 ) -> None:
@@ -280,7 +266,7 @@ def _look_up(
         found[i] = entries[prefixes[i]]
 
 
-@_compiled
+@compiled
 def _add_open(
     values: NDArray[np.int64],
     prefixes: NDArray[np.uint16],
@@ -307,7 +293,7 @@ def _add_open(
         values[i] += draw
 
 
-@_compiled
+@compiled
 def _passed(thresholds: NDArray[np.uint64], row: int, upper: np.uint64, lower: np.uint64) -> bool:
     """Tell whether a threshold is at most the uniform, whose 128 bits are (upper, lower)."""
     if thresholds[row, 0] == upper:

@@ -3,11 +3,7 @@
 Ranks count the empty places from 0. From one chosen rank to the next, the number of ranks passed
 over is geometric; a gap that leads beyond the last rank ends the choice. Turning a rank into its
 place adds the occupied places before it. Ranks and places stay below 2^62, and a gap is compared
-before it is added, so that nothing overflows.
-
-η: gaps are drawn with the scale S̃ of `laws.gap_scale`, whose chance is off by less than 10^-79 of
-itself, so over all places by less than 2^-190, and each from tables at their η. A chance below
-10^-60 is taken as none, which is off by less than the number of places times it.
+before it is added, so that nothing overflows. `closeness` argues how close this is to the ideal.
 """
 
 from __future__ import annotations
@@ -19,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
 from hushtable.noise import exact
-from hushtable.noise.bulk import _add, _compiled
+from hushtable.noise.bulk import _add
 from hushtable.noise.entropy import Entropy
 from hushtable.noise.tables import LARGEST_GAP_SCALE, gap_tables
 from hushtable.summaries import laws
@@ -29,54 +26,49 @@ Integers = NDArray[np.int64]
 
 # Gaps that are drawn at once: their memory is bounded whatever is expected.
 _BLOCK = 1 << 22
-_ROUNDING = Fraction(1, 1 << 190)
 _BEYOND = 1 << 62
 
 
-def choose_places(
-    occupied: Integers, domain: int, chance: Decimal, entropy: Entropy
-) -> tuple[Integers, Fraction]:
+def choose_places(occupied: Integers, domain: int, chance: Decimal, entropy: Entropy) -> Integers:
     """Choose each place that is not among the occupied ones, given in order, with this chance.
 
-    Returns the chosen places in order, and η.
+    Returns the chosen places in order.
     """
     empty = domain - len(occupied)
     if chance < laws.NEVER or empty == 0:
-        return np.zeros(0, np.int64), empty * Fraction(chance)
-    ranks, eta = _choose_ranks(empty, chance, entropy)
+        return np.zeros(0, np.int64)
+    ranks = _choose_ranks(empty, chance, entropy)
     _find_places(ranks, occupied)
-    return ranks, eta + _ROUNDING
+    return ranks
 
 
-def _choose_ranks(empty: int, chance: Decimal, entropy: Entropy) -> tuple[Integers, Fraction]:
+def _choose_ranks(empty: int, chance: Decimal, entropy: Entropy) -> Integers:
     """Choose each of the ranks 0 … empty − 1 with this chance."""
     scale = laws.gap_scale(chance)
-    blocks, last, eta = [], -1, Fraction(0)
+    blocks, last = [], -1
     while True:
         expected = (empty - 1 - last) * float(chance)
         size = min(int(expected + 4 * math.sqrt(expected)) + 16, _BLOCK)
-        gaps, more = sample_gaps(scale, size, entropy)
-        eta += more
+        gaps = sample_gaps(scale, size, entropy)
         chosen, last, ended = _walk(gaps, last, empty)
         blocks.append(gaps[:chosen])
         if ended:
-            return np.concatenate(blocks), eta
+            return np.concatenate(blocks)
 
 
-def sample_gaps(scale: Fraction, size: int, entropy: Entropy) -> tuple[Integers, Fraction]:
-    """Draw geometric gaps, P[g] ∝ exp(−g/scale); those beyond 2^62 as 2^62. Also returns η."""
+def sample_gaps(scale: Fraction, size: int, entropy: Entropy) -> Integers:
+    """Draw geometric gaps, P[g] ∝ exp(−g/scale); those beyond 2^62 as 2^62."""
     values = np.zeros(size, np.int64)
     if scale <= LARGEST_GAP_SCALE:
-        tables = gap_tables(scale)
-        _add(values, tables, entropy)
-        return values, size * tables.eta
+        _add(values, gap_tables(scale), entropy)
+        return values
     # So wide that few of them fit the domain.
     for i in range(size):
         values[i] = min(exact.geometric(scale, entropy), _BEYOND)
-    return values, Fraction(0)
+    return values
 
 
-@_compiled
+@compiled
 def _walk(gaps: Integers, last: int, empty: int) -> tuple[int, int, bool]:
     """Turn gaps into the ranks they lead to; say how many, the last, and whether that was all."""
     for i in range(len(gaps)):
@@ -87,7 +79,7 @@ def _walk(gaps: Integers, last: int, empty: int) -> tuple[int, int, bool]:
     return len(gaps), last, False
 
 
-@_compiled
+@compiled
 def _find_places(ranks: Integers, occupied: Integers) -> None:
     """Turn ranks among the empty places, in order, into places."""
     passed = 0
@@ -97,7 +89,7 @@ def _find_places(ranks: Integers, occupied: Integers) -> None:
         ranks[i] += passed
 
 
-@_compiled
+@compiled
 def _merge(
     left: Integers,
     left_values: Integers,

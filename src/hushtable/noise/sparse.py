@@ -16,13 +16,12 @@ max(abs(v), τ)/U as a 64-bit float. If they are too few, those between the next
 are added: nothing is drawn again. A priority is a function of exactly drawn integers and of public
 numbers, so that its rounding is part of the rule, and not an error of the noise.
 
-Each function also returns η, how far all its draws may be from their ideal law.
+`closeness` argues how far all these draws may be from their ideal law.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -31,16 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.noise import exact, gaps
-from hushtable.noise.bulk import (
-    Keep,
-    add_laplace,
-    geometric_eta,
-    laplace_eta,
-    sample_geometric,
-)
+from hushtable.noise.bulk import Keep, add_laplace, sample_geometric
 from hushtable.noise.entropy import Entropy
 from hushtable.summaries import laws
-from hushtable.summaries.forecast import first_threshold
+from hushtable.summaries.forecast import descending_thresholds
 from hushtable.summaries.rules import Filter, Held, Kept, Priority, Rule, Threshold
 
 Integers = NDArray[np.int64]
@@ -51,19 +44,19 @@ _UNIT = 1 << 53
 
 def summarise(
     held: Held, rule: Rule, scale: Fraction, entropy: Entropy, keep: Keep | None = None
-) -> tuple[Kept, Fraction]:
-    """Noise on every place of the domain, then what the rule keeps of it; and η.
+) -> Kept:
+    """Noise on every place of the domain, then what the rule keeps of it.
 
     With `keep`, the filter's whole output is made and thinned by it before anything is sampled.
     """
     noisy = held.values.copy()
     add_laplace(noisy, scale, entropy)
-    draw = _Draw(held, noisy, scale, entropy, len(noisy) * laplace_eta(scale))
+    draw = _Draw(held, noisy, scale, entropy)
     if isinstance(rule, Filter):
         return draw.kept(_filter(draw, rule), keep)
     if keep is not None:
-        filtered, eta = draw.kept(_filter(draw, Filter(rule.theta)), keep)
-        return _sample(filtered, rule, entropy), eta
+        filtered = draw.kept(_filter(draw, Filter(rule.theta)), keep)
+        return _sample(filtered, rule, entropy)
     if isinstance(rule, Threshold):
         return draw.kept(_threshold(draw, rule), None)
     return _priority(draw, rule)
@@ -76,19 +69,17 @@ class _Found(NamedTuple):
     places: Integers
     values: Integers
     tau: float
-    eta: Fraction
 
 
 class _Draw(NamedTuple):
-    """What every rule begins with: the occupied places, their noisy values, and η so far."""
+    """What every rule begins with: the occupied places and their noisy values."""
 
     held: Held
     noisy: Integers
     scale: Fraction
     entropy: Entropy
-    eta: Fraction
 
-    def kept(self, found: _Found, keep: Keep | None) -> tuple[Kept, Fraction]:
+    def kept(self, found: _Found, keep: Keep | None) -> Kept:
         """Everything found, in the order of the places, whatever it was before the noise."""
         places, values = gaps.merged(
             self.held.places[found.occupied],
@@ -99,51 +90,50 @@ class _Draw(NamedTuple):
         if keep is not None:
             stays = keep(places)
             places, values = places[stays], values[stays]
-        return Kept(places, values, found.tau), self.eta + found.eta
+        return Kept(places, values, found.tau)
 
 
 def _filter(draw: _Draw, rule: Filter) -> _Found:
     sizes = np.abs(draw.noisy) if rule.two_sided else draw.noisy
     chance = laws.chance_of_filter(draw.scale, rule.theta, two_sided=rule.two_sided)
-    places, eta = gaps.choose_places(draw.held.places, draw.held.domain, chance, draw.entropy)
-    values, more = magnitudes(rule.theta, rule.theta, draw.scale, len(places), draw.entropy)
+    places = gaps.choose_places(draw.held.places, draw.held.domain, chance, draw.entropy)
+    values = magnitudes(rule.theta, rule.theta, draw.scale, len(places), draw.entropy)
     if rule.two_sided:
         values = with_signs(values, draw.entropy)
-    return _Found(sizes >= rule.theta, places, values, 0.0, eta + more)
+    return _Found(sizes >= rule.theta, places, values, 0.0)
 
 
 def _threshold(draw: _Draw, rule: Threshold) -> _Found:
     sizes = np.abs(draw.noisy)
     chosen = (sizes >= rule.theta) & _below(sizes, rule.tau, draw.entropy)
     chance = laws.chance_of_threshold(draw.scale, rule.theta, rule.tau)
-    places, eta = gaps.choose_places(draw.held.places, draw.held.domain, chance, draw.entropy)
-    values, more = magnitudes(rule.theta, rule.tau, draw.scale, len(places), draw.entropy)
+    places = gaps.choose_places(draw.held.places, draw.held.domain, chance, draw.entropy)
+    values = magnitudes(rule.theta, rule.tau, draw.scale, len(places), draw.entropy)
     values = with_signs(values, draw.entropy)
-    return _Found(chosen, places, values, float(rule.tau), eta + more)
+    return _Found(chosen, places, values, float(rule.tau))
 
 
 # ── priority sampling ────────────────────────────────────────────────────────────────────────────
 
 
-def _priority(draw: _Draw, rule: Priority) -> tuple[Kept, Fraction]:
+def _priority(draw: _Draw, rule: Priority) -> Kept:
     """Candidates from the highest priorities down until there are more than wanted, or no more."""
-    first = rule.first or first_threshold(draw.held.domain, draw.scale, rule.theta, rule.size)
     waiting = np.flatnonzero(np.abs(draw.noisy) >= rule.theta)
-    taken, eta, above = _nothing(), draw.eta, None
+    taken, above = _nothing(), None
     upgraded = taken.places
-    for tau in _descending(first, rule.theta):
+    for tau in descending_thresholds(draw.held.domain, draw.scale, rule):
         sizes = np.abs(draw.noisy[waiting])
         joins = _joining(sizes, tau, above, draw.entropy)
         old, waiting = waiting[joins], waiting[~joins]
-        new, more = _upgraded(draw, upgraded, rule.theta, tau, above)
+        new = _upgraded(draw, upgraded, rule.theta, tau, above)
         upgraded = np.sort(np.concatenate([upgraded, new.places]))
         found = Kept(draw.held.places[old], draw.noisy[old], 0.0)
         for part in (found, new):
             taken = taken.joined(part, tau, above, draw.entropy)
-        eta, above = eta + more, tau
+        above = tau
         if len(taken.places) > rule.size:
             break
-    return taken.largest(rule.size), eta
+    return taken.largest(rule.size)
 
 
 class _Candidates(NamedTuple):
@@ -178,15 +168,6 @@ def _nothing() -> _Candidates:
     return _Candidates(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-def _descending(first: int, theta: int) -> Iterator[int]:
-    """Thresholds from the first one down; at theta or below nothing is left out."""
-    tau = first
-    while tau > theta:
-        yield tau
-        tau = max(tau // 2, theta)
-    yield tau
-
-
 def _joining(sizes: Integers, tau: int, above: int | None, entropy: Entropy) -> NDArray[np.bool_]:
     """Which values have a priority of tau at least, given that none has one of `above`."""
     if above is None:
@@ -201,9 +182,7 @@ def _joining(sizes: Integers, tau: int, above: int | None, entropy: Entropy) -> 
     )
 
 
-def _upgraded(
-    draw: _Draw, upgraded: Integers, theta: int, tau: int, above: int | None
-) -> tuple[Kept, Fraction]:
+def _upgraded(draw: _Draw, upgraded: Integers, theta: int, tau: int, above: int | None) -> Kept:
     """Empty places with a priority of tau at least and, if that is given, less than `above`."""
     held, scale, entropy = draw.held, draw.scale, draw.entropy
     if above is None:
@@ -212,12 +191,12 @@ def _upgraded(
     else:
         chance = laws.chance_between(scale, theta, tau, above)
         taken = np.sort(np.concatenate([held.places, upgraded]))
-    places, eta = gaps.choose_places(taken, held.domain, chance, entropy)
+    places = gaps.choose_places(taken, held.domain, chance, entropy)
     if above is None:
-        values, more = magnitudes(theta, tau, scale, len(places), entropy)
+        values = magnitudes(theta, tau, scale, len(places), entropy)
     else:
-        values, more = _magnitudes_between(theta, tau, above, scale, len(places), entropy)
-    return Kept(places, with_signs(values, entropy), 0.0), eta + more
+        values = _magnitudes_between(theta, tau, above, scale, len(places), entropy)
+    return Kept(places, with_signs(values, entropy), 0.0)
 
 
 def draw_priorities(sizes: Integers, tau: int, above: int | None, entropy: Entropy) -> Floats:
@@ -243,45 +222,39 @@ def _sample(kept: Kept, rule: Threshold | Priority, entropy: Entropy) -> Kept:
 # ── laws ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def magnitudes(
-    theta: int, tau: int, scale: Fraction, size: int, entropy: Entropy
-) -> tuple[Integers, Fraction]:
-    """Draw abs(v), given that the noise v passed the filter and was sampled at tau; and η.
+def magnitudes(theta: int, tau: int, scale: Fraction, size: int, entropy: Entropy) -> Integers:
+    """Draw abs(v), given that the noise v passed the filter and was sampled at tau.
 
     θ + K + G with G geometric and K as in `laws.chance_of_head`. A geometric variable modulo L has
     weights 1, α, … α^(L−1) exactly.
     """
     values = theta + sample_geometric(scale, size, entropy)
-    eta = size * geometric_eta(scale)
     if tau > theta == 1:  # the weight of K = 0 is 1 = α⁰
         values += sample_geometric(scale, size, entropy) % tau
-        return values, 2 * eta
+        return values
     if tau > theta:
         more = 1 + sample_geometric(scale, size, entropy) % (tau - theta)
-        head, rounding = _bernoulli(laws.chance_of_head(scale, theta, tau), size, entropy)
+        head = _bernoulli(laws.chance_of_head(scale, theta, tau), size, entropy)
         values += np.where(head, 0, more)
-        return values, 2 * eta + rounding
-    return values, eta
+    return values
 
 
 def _magnitudes_between(
     theta: int, tau: int, above: int, scale: Fraction, size: int, entropy: Entropy
-) -> tuple[Integers, Fraction]:
-    """Draw abs(v), given that v was sampled at tau but would not have been at `above`; and η.
+) -> Integers:
+    """Draw abs(v), given that v was sampled at tau but would not have been at `above`.
 
     By rejection: of those sampled at tau, 1 − min(v/above, 1)/min(v/tau, 1) stay, which is
     (above − max(v, tau))/above, or nothing where that is negative.
     """
-    values, eta = np.empty(size, np.int64), Fraction(0)
-    done = 0
+    values, done = np.empty(size, np.int64), 0
     while done < size:
-        drawn, more = magnitudes(theta, tau, scale, 2 * (size - done) + 8, entropy)
+        drawn = magnitudes(theta, tau, scale, 2 * (size - done) + 8, entropy)
         stays = _uniform_below(above, len(drawn), entropy) < above - np.maximum(drawn, tau)
         some = drawn[stays][: size - done]
         values[done : done + len(some)] = some
         done += len(some)
-        eta += more
-    return values, eta
+    return values
 
 
 def with_signs(values: Integers, entropy: Entropy) -> Integers:
@@ -309,11 +282,10 @@ def _uniform_below(n: int, size: int, entropy: Entropy) -> Integers:
     return values
 
 
-def _bernoulli(chance: Decimal, size: int, entropy: Entropy) -> tuple[NDArray[np.bool_], Fraction]:
-    """True with this probability, rounded to 128 bits; and η."""
+def _bernoulli(chance: Decimal, size: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """True with this probability, rounded to 128 bits."""
     bound = min(math.floor(Fraction(chance) * 2**128), 2**128 - 1)
     upper, lower = np.uint64(bound >> 64), np.uint64(bound & (2**64 - 1))
     raw = np.empty((size, 2), np.uint64)
     entropy.fill(raw)
-    hits = (raw[:, 0] < upper) | ((raw[:, 0] == upper) & (raw[:, 1] < lower))
-    return hits, Fraction(size, 2**127)
+    return np.asarray((raw[:, 0] < upper) | ((raw[:, 0] == upper) & (raw[:, 1] < lower)))

@@ -2,7 +2,12 @@
 
 The guarantee of a release, in words: ε-differential privacy under the stated neighbour relation and
 privacy unit, plus δ ≤ (1 + e^ε)·η for the finite precision of the samplers, where η bounds the
-total-variation distance between all the noise that was drawn and the ideal law.
+total-variation distance from the ideal law of all the draws by which neighbours can be told apart.
+
+η is known before a question is answered, from public numbers and the question. Where questions
+follow from earlier answers, so does the sum of their η. The guarantee is then about every set of
+releases that state this η or a smaller one: in them nothing changes if the curator refuses all
+questions that would lead beyond it, and what that curator publishes is within η of the ideal.
 """
 
 from __future__ import annotations
@@ -18,8 +23,13 @@ from hushtable.errors import OptionError
 Neighbours = Literal["add-remove", "replace-one"]
 NEIGHBOURS: tuple[Neighbours, ...] = get_args(Neighbours)
 
-# Every release promises that all its draws together are this close to the ideal law.
+# All draws of a release together are this close to the ideal law, or it is refused. What a release
+# states is far less: it adds up its own draws.
 ETA_LIMIT = Fraction(1, 2**60)
+
+# Stated in steps of 2⁵, from 2⁻¹⁰⁰ on: what a mechanism asked after seeing answers hardly shows.
+_SMALLEST_ETA = 100
+_ETA_STEP = 5
 
 # More digits than this is no budget but a way to make exact arithmetic slow. Ratios get more room:
 # they come from dividing a budget between many calls.
@@ -101,6 +111,27 @@ def parse_stored_epsilon(text: str) -> Fraction:
     if ratio and int(denominator) > 0:
         return parse_epsilon(Fraction(int(numerator), int(denominator)))
     return parse_epsilon(text)
+
+
+def stated_eta(eta: Fraction) -> Fraction:
+    """What a release says of its η: the first of 2⁻¹⁰⁰, 2⁻⁹⁵, 2⁻⁹⁰, … that is no smaller.
+
+    >>> stated_eta(Fraction(3, 2**92)) == Fraction(1, 2**90)
+    True
+    """
+    bits = _SMALLEST_ETA
+    while eta > Fraction(1, 2**bits):
+        bits -= _ETA_STEP
+    return Fraction(1, 2**bits)
+
+
+def format_eta(eta: Fraction) -> str:
+    """Write a stated η as the power of two that it is.
+
+    >>> format_eta(Fraction(1, 2**95))
+    '2^-95'
+    """
+    return f"2^-{eta.denominator.bit_length() - 1}"
 
 
 def check_scale(scale: Fraction) -> Fraction:

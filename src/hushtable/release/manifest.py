@@ -148,9 +148,10 @@ def _check_fields(content: dict[str, Any]) -> None:
         raise _Invalid("the manifest's 'neighbours' is not a relation we know")
     _check_date(content["created"])
     _check_anchor(content["ledger"])
-    delta = privacy.get("delta")
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta <= 1:
-        raise _Invalid("the manifest's 'delta' is not a number from 0 to 1")
+    for key in ("delta", "eta"):
+        bound = privacy.get(key, 0 if key == "eta" else None)  # older ones do not state η
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
+            raise _Invalid(f"the manifest's {key!r} is not a number from 0 to 1")
 
 
 def _check_text(value: Any, key: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.summaries import laws
-from hushtable.summaries.rules import LARGEST, Filter, Rule, Threshold
+from hushtable.summaries.rules import LARGEST, Filter, Priority, Rule, Threshold
 from hushtable.summaries.structure import Structure, nodes, splits
 
 _GRID = 2**16
@@ -99,6 +99,18 @@ def first_threshold(places: int, scale: Fraction, theta: int, size: int) -> int:
         lambda tau: places * laws.chance_of_threshold(scale, theta, tau) < wanted, start=theta
     )
     return max(least - 1, theta)
+
+
+def descending_thresholds(places: int, scale: Fraction, rule: Priority) -> Iterator[int]:
+    """The thresholds τ at which priority sampling draws candidates, until it has enough of them.
+
+    From the first one down by halves; at θ or below nothing is left out.
+    """
+    tau = rule.first or first_threshold(places, scale, rule.theta, rule.size)
+    while tau > rule.theta:
+        yield tau
+        tau = max(tau // 2, rule.theta)
+    yield tau
 
 
 def _smallest(fits: Callable[[int], bool], start: int = 1) -> int:

@@ -10,26 +10,19 @@ sums of a block as soon as they are complete, while they are still in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
 from hushtable.transforms.axis import Floats, Integers
 
 Shape = tuple[Integers, Integers, Integers, Integers]
 """Of each node: where its coefficient stands, its first child, how many it has, its first code."""
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-def _compiled(function: _Function) -> _Function:
-    return cast(_Function, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def haar_forward(slab: Integers, first: int, last: int) -> None:
     """Replace counts by sums and differences, in place."""
     lines, length, columns = slab.shape
@@ -46,7 +39,7 @@ def haar_forward(slab: Integers, first: int, last: int) -> None:
                 apart *= 4
 
 
-@_compiled
+@compiled
 def _forward_four(slab: Integers, line: int, place: int, apart: int, first: int, last: int) -> None:
     """Pair four elements, some of which may lie beyond the end, and then their sums."""
     p, q, r, s = place, place + apart, place + 2 * apart, place + 3 * apart
@@ -71,7 +64,7 @@ def _forward_four(slab: Integers, line: int, place: int, apart: int, first: int,
             slab[line, q, c] = w - x
 
 
-@_compiled
+@compiled
 def _forward_line(line: Integers) -> None:
     """The same for a single column, whose elements are neighbours in memory."""
     apart = 1
@@ -94,7 +87,7 @@ def _forward_line(line: Integers) -> None:
         apart *= 4
 
 
-@_compiled
+@compiled
 def haar_inverse(slab: Floats, first: int, last: int) -> None:
     """Undo `haar_forward`, in floats: halves appear."""
     lines, length, columns = slab.shape
@@ -115,7 +108,7 @@ def haar_inverse(slab: Floats, first: int, last: int) -> None:
             _inverse_four(slab, line, place, 1, first, last)
 
 
-@_compiled
+@compiled
 def _inverse_four(slab: Floats, line: int, place: int, apart: int, first: int, last: int) -> None:
     """Undo `_forward_four`."""
     p, q, r, s = place, place + apart, place + 2 * apart, place + 3 * apart
@@ -143,7 +136,7 @@ def _inverse_four(slab: Floats, line: int, place: int, apart: int, first: int, l
             slab[line, q, c] = (both - d) * 0.5
 
 
-@_compiled
+@compiled
 def _inverse_line(line: Floats, widest: int) -> None:
     """Undo `_forward_line`."""
     apart = widest
@@ -167,7 +160,7 @@ def _inverse_line(line: Floats, widest: int) -> None:
         apart //= 4
 
 
-@_compiled
+@compiled
 def node_sums(source: Integers, target: Integers, first: int, last: int, shape: Shape) -> None:
     """The sum below every node that has a coefficient; children come before their parents."""
     place, child, fanout, code = shape
@@ -184,19 +177,19 @@ def node_sums(source: Integers, target: Integers, first: int, last: int, shape: 
                 _add(target[line, place[k]], total, first, last)
 
 
-@_compiled
+@compiled
 def _copy(source: NDArray[Any], target: NDArray[Any], first: int, last: int) -> None:
     for c in range(first, last):
         target[c] = source[c]
 
 
-@_compiled
+@compiled
 def _add(source: NDArray[Any], target: NDArray[Any], first: int, last: int) -> None:
     for c in range(first, last):
         target[c] += source[c]
 
 
-@_compiled
+@compiled
 def sibling_differences(target: Integers, first: int, last: int, shape: Shape) -> None:
     """Replace sums by f times the sum of a node less that of its parent, children first."""
     place, child, fanout, _ = shape
@@ -209,7 +202,7 @@ def sibling_differences(target: Integers, first: int, last: int, shape: Shape) -
                     here[c] = f * here[c] - above[c]
 
 
-@_compiled
+@compiled
 def read_tree(
     source: NDArray[Any],
     target: Floats,
@@ -226,7 +219,7 @@ def read_tree(
         _read_down(target[line], z, sums, first, shape, numbers)
 
 
-@_compiled
+@compiled
 def _read_up(
     source: NDArray[Any],
     z: Floats,
@@ -250,7 +243,7 @@ def _read_up(
                 here[c] += below * total[c]
 
 
-@_compiled
+@compiled
 def _read_down(
     target: Floats,
     z: Floats,

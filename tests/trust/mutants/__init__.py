@@ -14,7 +14,7 @@ from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .mutant import ROOT, SOURCE, Mutant, run_tests
-from .noise import RANDOMNESS, SAMPLERS
+from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
 from .privbayes import PRIVBAYES
 from .sparse import SPARSE
@@ -31,6 +31,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *MECHANISMS,
     *RANDOMNESS,
     *SAMPLERS,
+    *PRECISION,
     *LEDGERS,
     *PUBLISHED,
     *COUNTING,

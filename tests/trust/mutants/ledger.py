@@ -42,7 +42,7 @@ _ANNOUNCE_LATE = """        checksum = write_manifest(partial, manifest)
         books.publishing(reservation.id)
 """
 
-_MADE = "manifest = _manifest(schema, recipe, content, reservation, mechanism, noise.private)"
+_MADE = "manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)"
 
 LEDGERS = [
     Mutant(
@@ -264,8 +264,8 @@ PUBLISHED = [
     Mutant(
         "always called private",
         "publishing.py",
-        _MADE,
-        _MADE.replace("noise.private", "True"),
+        '"private": curator.private,',
+        '"private": True,',
         (f"{PUBLISHING}::TestInjectedRandomness",),
     ),
     Mutant(

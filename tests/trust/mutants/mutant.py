@@ -98,7 +98,7 @@ def _apply(mutant: Mutant, copy: Path) -> None:
     path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
     # Compiled code that was cached for the true source must not be found beside the copy.
     stale = f"{path.stem}.*"
-    if "njit" in path.read_text(encoding="utf-8"):
+    if "@compiled" in path.read_text(encoding="utf-8"):
         stale = "*"  # compiled functions of other files may hold this one's code
     for folder in copy.rglob("__pycache__"):
         for cached in folder.glob(stale):

@@ -5,6 +5,10 @@ from __future__ import annotations
 from .mutant import Mutant
 from .suites import (
     BULK,
+    CLOSENESS,
+    COMPILED,
+    CURATOR,
+    CURATOR_CLOSENESS,
     ENTROPY,
     HOSTILITY,
     LOW_BITS,
@@ -74,6 +78,158 @@ RANDOMNESS = [
         "return values.size * laplace_eta(scale)",
         "return laplace_eta(scale)",
         (LOW_BITS,),
+    ),
+]
+
+_EMPTY = """eta = empty_places_eta(held.domain, rule, scale, thinned=keep is not None)
+        return summarise(held, rule, scale, self._entropy, keep), eta"""
+
+PRECISION = [
+    Mutant(
+        "half of the thresholds counted",
+        "noise/tables.py",
+        "return Fraction(len(self.thresholds) + 2 * len(self.entries), 1 << 128)",
+        "return Fraction(len(self.thresholds) // 2, 1 << 128)",
+        (TABLES,),
+    ),
+    Mutant(
+        "thresholds of digits not counted",
+        "noise/tables.py",
+        "return Fraction(len(self.thresholds) + 2 * len(self.entries), 1 << 128)",
+        "return Fraction(int(self.bounds[1]) + 2, 1 << 128)",
+        (TABLES,),
+    ),
+    Mutant(
+        "a gap taken for closer than it is",
+        "noise/closeness.py",
+        "GAP_ETA = Fraction(1, 2**115)",
+        "GAP_ETA = Fraction(1, 2**118)",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "draws that do not fit taken for none",
+        "noise/closeness.py",
+        "EXACT_ETA = Fraction(1, 2**184)",
+        "EXACT_ETA = Fraction(0)",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "eta counted by the places that rows touch",
+        "noise/bulk.py",
+        _EMPTY,
+        _EMPTY.replace(
+            "        return", "        eta += len(held.places) * laplace_eta(scale)\n        return"
+        ),
+        (CLOSENESS, HOSTILITY),
+    ),
+    Mutant(
+        "eta counted by the places that are empty",
+        "noise/bulk.py",
+        _EMPTY,
+        _EMPTY.replace("held.domain, rule", "held.domain - len(held.places), rule"),
+        (CLOSENESS, HOSTILITY),
+    ),
+    Mutant(
+        "eta counted by what was kept",
+        "noise/bulk.py",
+        _EMPTY,
+        _EMPTY.replace(
+            "return summarise(held, rule, scale, self._entropy, keep), eta",
+            "kept = summarise(held, rule, scale, self._entropy, keep)\n"
+            "        return kept, eta * len(kept.places) / held.domain",
+        ),
+        (CLOSENESS, HOSTILITY),
+    ),
+    Mutant(
+        "one gap for all empty places",
+        "noise/closeness.py",
+        "return (1 + expected) * GAP_ETA + expected * magnitude + _ROUNDING",
+        "return GAP_ETA + expected * magnitude + _ROUNDING",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "magnitudes of empty places not counted",
+        "noise/closeness.py",
+        "return (1 + expected) * GAP_ETA + expected * magnitude + _ROUNDING",
+        "return (1 + expected) * GAP_ETA + _ROUNDING",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "one draw for a magnitude made of two",
+        "noise/closeness.py",
+        "return 2 * geometric_eta(scale) + (_HEAD_ETA if theta > 1 else 0)",
+        "return geometric_eta(scale) + (_HEAD_ETA if theta > 1 else 0)",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "a later round that draws no more than is wanted",
+        "noise/closeness.py",
+        "return 6 * size + 6",
+        "return size",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "only the first round of a priority sample counted",
+        "noise/closeness.py",
+        "    for above, tau in pairwise(taus):\n",
+        "    for above, tau in pairwise(taus[:1]):\n",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "places taken for never chosen at no cost",
+        "noise/closeness.py",
+        "return domain * Fraction(chance) + _ROUNDING",
+        "return _ROUNDING",
+        (CLOSENESS,),
+    ),
+    Mutant(
+        "one place for all that a person touches",
+        "curator/sparse.py",
+        "return touched * laplace_eta(scale)",
+        "return laplace_eta(scale)",
+        (CURATOR_CLOSENESS,),
+    ),
+    Mutant(
+        "the places that a row leaves not counted",
+        "curator/sparse.py",
+        "moving=2 * structure.entering)",
+        "moving=structure.entering)",
+        (CURATOR_CLOSENESS,),
+    ),
+    Mutant(
+        "the noise on held places not counted",
+        "curator/curator.py",
+        "self._tally.add(eta + held_places_eta(structure, scale, self._exposure))",
+        "self._tally.add(eta)",
+        (CURATOR_CLOSENESS,),
+    ),
+    Mutant(
+        "eta tells how many regions noisy cells made",
+        "curator/curator.py",
+        "            eta = regions_eta(most, amount, self._exposure)\n",
+        "            pass\n",
+        (CURATOR_CLOSENESS,),
+    ),
+    Mutant(
+        "eta of the last answer for all of them",
+        "curator/curator.py",
+        "            self.eta += eta\n",
+        "            self.eta = eta\n",
+        (f"{CURATOR}::TestPrecision", CURATOR_CLOSENESS),
+    ),
+    Mutant(
+        "the smallest eta for every release",
+        "publishing.py",
+        "stated_eta(curator.eta)",
+        "stated_eta(0 * curator.eta)",
+        (f"{PUBLISHING}::TestPrecision",),
+    ),
+    Mutant(
+        "eta rounded down",
+        "privacy/loss.py",
+        "while eta > Fraction(1, 2**bits):",
+        "while eta > Fraction(32, 2**bits):",
+        ("tests/privacy/test_loss.py", f"{PUBLISHING}::TestPrecision"),
     ),
 ]
 
@@ -161,6 +317,13 @@ SAMPLERS = [
         "if candidate < n:\n            return candidate",
         "if candidate is not None:\n            return candidate % n",
         (SLOW,),
+    ),
+    Mutant(
+        "no kernels where nothing can be written",
+        "compiled.py",
+        "except RuntimeError:",
+        "except ZeroDivisionError:",
+        (COMPILED,),
     ),
     Mutant(
         "noise in steps of two",

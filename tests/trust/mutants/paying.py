@@ -13,11 +13,11 @@ from .suites import (
 )
 
 _NOISE_ON_COUNTS = """values = part_counts(self.__held.data, partition)
-        self._tally.add(self._noise.add_laplace(values, scale))"""
+        eta = self._noise.add_laplace(values, scale)"""
 
 _CHARGED_COUNTS = """self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
-        self._tally.add(self._noise.add_laplace(values, scale))"""
+        eta = self._noise.add_laplace(values, scale)"""
 
 _CHARGED_COEFFICIENTS = """self._account.charge(amount)
         values = dense_counts(self.__held.data, transform.coefficient_shape)

@@ -156,13 +156,6 @@ SPARSE = [
         (SHORTCUT,),
     ),
     Mutant(
-        "draws of a summary not counted in its distance",
-        "noise/sparse.py",
-        "return Kept(places, values, found.tau), self.eta + found.eta",
-        "return Kept(places, values, found.tau), self.eta",
-        (SHORTCUT,),
-    ),
-    Mutant(
         "nodes kept without their ancestors",
         "summaries/structure.py",
         "stays[here] &= (",
