@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test trust lint audit bench clean
+.PHONY: demo test trust properties lint audit bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hush demo
@@ -13,6 +13,15 @@ test: $(VENV)/.test lint
 
 trust: $(VENV)/.test
 	$(BIN)/pytest -n 2 --trust tests/trust
+	$(BIN)/pytest -n 2 --trust -m hypothesis --ignore=tests/trust
+
+# The property tests alone, on other examples for every seed: make properties SEEDS=50
+SEEDS ?= 10
+properties: $(VENV)/.test
+	@failed=0; for seed in $$(seq $(SEEDS)); do \
+	  $(BIN)/pytest -n 2 -m hypothesis --hypothesis-seed=$$seed \
+	    || { echo "seed $$seed failed"; failed=1; }; \
+	done; exit $$failed
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
