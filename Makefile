@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/cli
 
-.PHONY: demo test lowest trust lint audit bench clean
+.PHONY: demo test lowest trust properties lint audit bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hush demo
@@ -19,6 +19,15 @@ lowest: $(LOWEST)/.test
 
 trust: $(VENV)/.test
 	$(BIN)/pytest -n 2 --trust tests/trust
+	$(BIN)/pytest -n 2 --trust -m hypothesis --ignore=tests/trust
+
+# The property tests alone, on other examples for every seed: make properties SEEDS=50
+SEEDS ?= 10
+properties: $(VENV)/.test
+	@failed=0; for seed in $$(seq $(SEEDS)); do \
+	  $(BIN)/pytest -n 2 -m hypothesis --hypothesis-seed=$$seed \
+	    || { echo "seed $$seed failed"; failed=1; }; \
+	done; exit $$failed
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ The paper's Figures 7–23 are `hush reproduce ispe-alpha1` and the like.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import tempfile
 import time
@@ -32,7 +33,7 @@ from hushtable.release import Release
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 MECHANISMS = ("basic", "privelet", "hierarchical", "kdtree", "ispe")
-LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+LEVELS = (0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 def run(side: int = 1024) -> None:
@@ -117,14 +118,15 @@ def _grid(name: str, counts: np.ndarray) -> Grid:
 
 
 def coverage(releases: int = 12, questions: int = 60) -> None:
-    """How often posterior intervals hold the true count, beside how often they should."""
-    print("observed coverage of posterior intervals, by nominal coverage")
-    print(f"{'':<46}" + "".join(f"{level:>9.0%}" for level in LEVELS))
-    for grid in _made_up():
-        for epsilon in ("0.1", "1"):
-            for kind, held in _coverages(grid, epsilon, releases, questions).items():
-                line = f"  {grid.name:<12} ε = {epsilon:<4} {kind:<24}"
-                print(line + "".join(f"{share:>9.1%}" for share in held), flush=True)
+    """How often intervals hold the true count, beside how often they should."""
+    print("observed coverage of intervals by nominal coverage, and their mean width at 95 %")
+    print(f"{'':<60}" + "".join(f"{level:>8.1%}" for level in LEVELS) + f"{'width':>9}")
+    for mechanism, grid, epsilon in itertools.product(("ispe", "kdtree"), _made_up(), ("0.1", "1")):
+        found = _coverages(mechanism, grid, epsilon, releases, questions)
+        for kind, (*held, width) in found.items():
+            line = f"  {mechanism:<7} {grid.name:<12} ε = {epsilon:<4} {kind:<31}"
+            shares = "".join(f"{share:>8.1%}" for share in held)
+            print(f"{line}{shares}{width:>9.1f}", flush=True)
 
 
 def _made_up() -> list[Grid]:
@@ -133,29 +135,34 @@ def _made_up() -> list[Grid]:
 
 
 def _coverages(
-    grid: Grid, epsilon: str, releases: int, questions: int
+    mechanism: str, grid: Grid, epsilon: str, releases: int, questions: int
 ) -> dict[str, NDArray[np.float64]]:
-    """The shares of the intervals that held, by kind of question and nominal coverage."""
+    """The shares of the intervals that held, by kind and nominal coverage, and their width."""
     found: dict[str, list[list[float]]] = {}
-    cells = squares(grid, 1, 7, questions)
+    some, cells = ranges(grid, 7, questions), squares(grid, 1, 7, questions)
     for seed in range(releases):
         with tempfile.TemporaryDirectory() as folder:
-            release = _release(grid, Path(folder), "ispe", epsilon, seed)
-            alone = release.reading(reference=False)
+            release = _release(grid, Path(folder), mechanism, epsilon, seed)
+            posterior = release.reading(intervals="posterior")
             for kind, reading, asked in (
-                ("random ranges", release, ranges(grid, 7, questions)),
-                ("cells, with neighbours", release, cells),
-                ("cells, reference=off", alone, cells),
+                ("ranges", release, some),
+                ("cells", release, cells),
+                ("ranges, posterior", posterior, some),
+                ("cells, posterior", posterior, cells),
+                ("cells, posterior, reference off", posterior.reading(reference=False), cells),
             ):
-                held = [_covered(grid, reading, asked, level) for level in LEVELS]
-                found.setdefault(kind, []).append(held)
+                held, widths = zip(
+                    *(_covered(grid, reading, asked, level) for level in LEVELS), strict=True
+                )
+                width = widths[LEVELS.index(0.95)]
+                found.setdefault(kind, []).append([*held, width])
     return {kind: np.mean(held, axis=0) for kind, held in found.items()}
 
 
-def _covered(grid: Grid, release: Release, asked: Ranges, level: float) -> float:
+def _covered(grid: Grid, release: Release, asked: Ranges, level: float) -> tuple[float, float]:
     truth = true_counts(grid.counts, asked)
     _, low, high = release.range_intervals(asked.starts, asked.stops, confidence=level)
-    return float(np.mean((low <= truth) & (truth <= high)))
+    return float(np.mean((low <= truth) & (truth <= high))), float(np.mean(high - low))
 
 
 def defaults(releases: int = 2) -> None:

@@ -1,6 +1,10 @@
-"""No test touches the notes about ledgers that the user who runs it has.
+"""What every test shares: a state folder of its own, and how property tests choose their examples.
 
-`--trust` (or `make trust`) runs the attacks of tests/trust at their full size.
+No test touches the notes about ledgers that the user who runs it has.
+
+Property tests run the same examples every time: chance, load and the order of tests decide nothing.
+`--trust` (or `make trust`) runs the attacks of tests/trust at their full size, and every property
+test on many times as many examples, other ones each time. `--hypothesis-seed=N` chooses others too.
 """
 
 from __future__ import annotations
@@ -8,10 +12,52 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis.internal.conjecture import providers
+
+MORE_EXAMPLES = 10
+"""How many times as many examples `--trust` tries."""
+
+# Nothing about a test may depend on how busy the machine is.
+settings.register_profile(
+    "random", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("fixed", settings.get_profile("random"), derandomize=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--trust", action="store_true", help="run the attacks at their full size")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if examples_are_random(config):
+        settings.load_profile("random")
+        return
+    settings.load_profile("fixed")
+    # Hypothesis also tries constants of the modules that happen to be imported by then, and which
+    # these are depends on the tests that this process ran before.
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants  # none, as yet
+
+
+def examples_are_random(config: pytest.Config) -> bool:
+    """Whether property tests try other examples in every run."""
+    return config.getoption("--trust") or config.getoption("--hypothesis-seed") is not None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--trust"):
+        return
+    properties = {
+        getattr(item.obj, "__func__", item.obj)  # a method is one function for all its instances
+        for item in items
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+    }
+    for test in properties:
+        # Each says how many examples are enough for it, which goes before any profile.
+        chosen = test._hypothesis_internal_use_settings
+        more = settings(chosen, max_examples=MORE_EXAMPLES * chosen.max_examples)
+        test._hypothesis_internal_use_settings = more
 
 
 @pytest.fixture(autouse=True)

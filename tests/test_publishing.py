@@ -469,7 +469,7 @@ class TestKills:
 
     def test_spent_covers_every_release_that_exists(self, tmp_path: Path) -> None:
         command = [sys.executable, __file__, str(tmp_path)]
-        subprocess.run(command, check=True, timeout=120)
+        subprocess.run(command, check=True, timeout=900)
         for step in STEPS:
             self.check(World(tmp_path / step), step)
 

@@ -166,21 +166,25 @@ def test_defaults_follow_the_noise() -> None:
 
 
 @both
+@pytest.mark.parametrize("intervals", ["promised", "posterior"])
 @pytest.mark.parametrize("options", [{}, {"reference": False}, {"prior": "non-negative"}])
 def test_many_ranges_agree_with_each_by_itself(
-    tmp_path: Path, mechanism: str, options: dict[str, Any]
+    tmp_path: Path, mechanism: str, options: dict[str, Any], intervals: str
 ) -> None:
-    release = release_of(tmp_path, mechanism, "0.5").reading(**options)
+    release = release_of(tmp_path, mechanism, "0.5").reading(intervals=intervals, **options)
     ranges = random_ranges(SCHEMA, 60, seed=4)
     starts, stops = ranges.starts.copy(), ranges.stops.copy()
     starts[:20] = np.random.default_rng(1).integers(0, SCHEMA.shape, (20, 3))
     stops[:20] = starts[:20] + 1  # cells
     stops[20] = starts[20]  # nothing at all
+    starts[21:24], stops[21:24] = 0, SCHEMA.shape
+    starts[21, 0] = 1  # nearly everything, and everything
     values, errors = release.count_ranges(starts, stops)
     _, low, high = release.range_intervals(starts, stops, confidence=0.9)
     for i, box in enumerate(range_boxes(starts, stops)):
         value, law = release._reader.count((box,))
         assert values[i] == pytest.approx(value, abs=1e-6 + 0.02 * errors[i])
+        assert law.estimate == release.estimate == (intervals == "posterior")
         assert errors[i] == pytest.approx(math.sqrt(law.variance), rel=0.02, abs=1e-6)
         below, above = law.margins(0.9)
         assert low[i] == pytest.approx(value - below, abs=1.1 + 0.05 * errors[i])
@@ -190,17 +194,13 @@ def test_many_ranges_agree_with_each_by_itself(
 def test_parts_that_cross_are_found_by_lists_and_by_tables(tmp_path: Path) -> None:
     """Many boxes over few regions are answered from tables; few by comparing cells."""
     release = release_of(tmp_path, "ispe", "0.2", xi="30", reference="off", alpha1="0.1")
-    reader = release._reader
     ranges = random_ranges(SCHEMA, 4000, seed=5)
-    many = reader.range_cumulants(ranges.starts, ranges.stops)
-    few = np.concatenate(
-        [
-            reader.range_cumulants(ranges.starts[i : i + 10], ranges.stops[i : i + 10])
-            for i in range(0, 200, 10)
-        ],
-        axis=1,
-    )
-    assert many[:2, :200] == pytest.approx(few[:2], rel=1e-9)
+    reader = release.reading(intervals="posterior")._reader
+    many = reader.ranges(ranges.starts, ranges.stops)
+    for i in range(0, 200, 10):
+        few = reader.ranges(ranges.starts[i : i + 10], ranges.stops[i : i + 10])
+        assert many[0][i : i + 10] == pytest.approx(few[0], rel=1e-9)
+        assert many[1][i : i + 10] == pytest.approx(few[1], rel=1e-9)
 
 
 @both
@@ -217,7 +217,7 @@ def test_grouped_answers_are_those_of_each_group(tmp_path: Path, mechanism: str)
 
 @both
 def test_cells_are_the_answers_for_each_cell(tmp_path: Path, mechanism: str) -> None:
-    for options in ({}, {"reference": False}, {"likelihood": "plain"}):
+    for options in ({}, {"reference": False}, {"likelihood": "plain", "intervals": "posterior"}):
         release = release_of(tmp_path, mechanism).reading(**options)
         cells = release.cells()
         assert cells.shape == SCHEMA.shape
@@ -238,12 +238,14 @@ def test_the_assumption_of_equal_cells_is_said_with_the_answer(tmp_path: Path) -
     assert "equal" not in release.count("age = 3").note
     plain = release.reading(reference=False)
     assert "equal" not in plain.count(cell).note
-    assert release.count(cell).stderr < plain.count(cell).stderr / 1.3
+    close, far = (reading.reading(intervals="posterior") for reading in (release, plain))
+    assert close.count(cell).stderr < far.count(cell).stderr / 1.3
     assert "none negative" in release.reading(prior="non-negative").count("age = 3").note
 
 
 def test_a_skewed_posterior_has_a_skewed_interval(tmp_path: Path) -> None:
     release = release_of(tmp_path, "ispe", "0.05", reference="off", prior="non-negative")
+    release = release.reading(intervals="posterior")
     cells = [f"age = {a} AND pay = {p} AND job = 'b'" for a in range(12) for p in range(5)]
     answers = [release.count(cell) for cell in cells]
     assert all(answer.interval()[0] >= 0 for answer in answers)
@@ -256,14 +258,15 @@ def test_a_skewed_posterior_has_a_skewed_interval(tmp_path: Path) -> None:
 
 @both
 def test_intervals_cover_over_many_releases(tmp_path: Path, mechanism: str) -> None:
-    """Whatever the regions are, for the noise is independent of the truth: reference is off."""
+    """Also by the posterior, at the default settings, without reference to neighbours."""
     counts = some_counts()
     dense = np.zeros(math.prod(SCHEMA.shape))
     dense[counts.codes] = counts.counts
     ranges = random_ranges(SCHEMA, 25, seed=8)
     from hushtable.evaluation.range_queries import true_counts
 
-    truth, covered, tries = true_counts(counts, ranges), 0, 25
+    truth, tries = true_counts(counts, ranges), 25
+    covered = {"promised": 0.0, "posterior": 0.0}
     for seed in range(tries):
         release = experiment_release(
             counts,
@@ -274,9 +277,12 @@ def test_intervals_cover_over_many_releases(tmp_path: Path, mechanism: str) -> N
             epsilon="0.4",
             entropy=SeededEntropy(seed),
         )
-        _, low, high = release.range_intervals(ranges.starts, ranges.stops, confidence=0.8)
-        covered += int(((low <= truth) & (truth <= high)).sum())
-    assert 0.72 < covered / (tries * 25) < 0.9
+        for kind in covered:
+            reading = release.reading(intervals=kind)
+            _, low, high = reading.range_intervals(ranges.starts, ranges.stops, confidence=0.8)
+            covered[kind] += int(((low <= truth) & (truth <= high)).sum()) / (tries * 25)
+    assert 0.72 < covered["posterior"] < 0.9
+    assert 0.8 < covered["promised"] < 0.95
 
 
 def test_exports_and_synthetic_rows_work(tmp_path: Path) -> None:

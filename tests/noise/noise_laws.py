@@ -156,7 +156,13 @@ def geometric_cdf(scale: float, start: int = 0) -> Callable[[int], float]:
     return lambda x: -math.expm1(-(x - start + 1) / scale) if x >= start else 0.0
 
 
-def fits(sample: Iterable[int], cdf: Callable[[int], float], *, bins: int = 30) -> bool:
+def fits(
+    sample: Iterable[int],
+    cdf: Callable[[int], float],
+    *,
+    bins: int = 30,
+    false_alarm: float = FALSE_ALARM,
+) -> bool:
     """Say whether a χ² test accepts that the sample has this law.
 
     The bins' edges are quantiles of one half of the sample and the counts come from the other, so
@@ -173,4 +179,4 @@ def fits(sample: Iterable[int], cdf: Callable[[int], float], *, bins: int = 30) 
         return False
     kept = expected > 0
     statistic = ((observed[kept] - expected[kept]) ** 2 / expected[kept]).sum()
-    return bool(chi2.sf(statistic, kept.sum() - 1) >= FALSE_ALARM)
+    return bool(chi2.sf(statistic, kept.sum() - 1) >= false_alarm)

@@ -145,7 +145,7 @@ def test_a_sample_fits_its_scale_and_no_scale_a_tenth_off(scale):
 
 def test_private_noise_fits_too_and_never_repeats():
     first, second = (sample_laplace(Fraction(20), 100_000, SystemEntropy()) for _ in range(2))
-    assert fits(first, laplace_cdf(20.0))
+    assert fits(first, laplace_cdf(20.0), false_alarm=1e-10)  # the noise has no seed
     assert (first != second).mean() > 0.9
 
 

@@ -126,7 +126,9 @@ assert source._stream is inherited  # the parent goes on where it was
 @pytest.mark.parametrize("held", [False, True])
 def test_forked_children_draw_differently(held):
     script = FORKING.replace("HELD", str(held))
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=900
+    )
     assert run.returncode == 0, run.stderr
     drawn = run.stdout.split()
     assert len(drawn) == len(set(drawn)) == 2 * 5

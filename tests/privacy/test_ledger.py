@@ -54,7 +54,7 @@ def spender(*words: object, **options: Any) -> subprocess.Popen[str]:
 
 
 def output(process: subprocess.Popen[str]) -> list[str]:
-    text, _ = process.communicate(timeout=60)
+    text, _ = process.communicate(timeout=900)
     assert process.returncode == 0
     return text.splitlines()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,7 +15,6 @@ from hushtable.errors import QueryError
 from hushtable.query import linear
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 from hushtable.query.linear import LinearNoise, linear_noise
-from hushtable.transforms import Haar
 
 F = Fraction
 Lattice = tuple[tuple[int, Fraction, int], ...]
@@ -265,20 +263,3 @@ def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
 def test_a_confidence_outside_0_to_1_is_refused(confidence: object) -> None:
     with pytest.raises(QueryError, match=r"^confidence must lie strictly between 0 and 1, not "):
         law_of(*CASES["many alike"]).half_width(confidence)  # type: ignore[arg-type]
-
-
-def test_a_fresh_half_width_takes_milliseconds() -> None:
-    """A box of two wavelet axes has more than a hundred kinds of terms; most laws have a few."""
-    few = [linear_noise(F(s), {(1.0, F(1)): 1, (0.5, F(1)): 3, (0.3, F(2)): 2}) for s in (5, 6, 7)]
-    sizes = np.abs(Haar(1000).row(123, 777).weights).tolist()
-    many = linear_noise(F(121), {(a * b, F(1)): 1 for a in sizes for b in sizes})
-    assert many.exact and len(many.terms) > 100
-    assert min(_seconds(law) for law in few) < 0.02
-    assert min(_seconds(many) for _ in range(3)) < 0.4
-
-
-def _seconds(law: LinearNoise) -> float:
-    linear._half_width.cache_clear()
-    start = time.process_time()
-    assert law.half_width(0.95) > 0
-    return time.process_time() - start

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from query_schemas import CENSUS, HUGE
@@ -136,13 +135,12 @@ def test_a_group_by_beyond_the_cap_is_refused_with_both_numbers():
 
 
 def test_a_group_by_over_a_trillion_values_is_refused_at_once_and_narrowed_is_not():
-    start = time.perf_counter()
+    """Without laying them out, for which there is no memory."""
     with pytest.raises(QueryError, match="would give 1000000000001 rows"):
         check_row_cap(ask("id, COUNT(*) FROM huge GROUP BY id", HUGE), HUGE, 10**6)
     narrow = ask("id, COUNT(*) FROM huge WHERE id BETWEEN 7 AND 9 GROUP BY id", HUGE)
     check_row_cap(narrow, HUGE, 3)
     assert [node.label for node in query_nodes(narrow, HUGE)[0]] == [7, 8, 9]
-    assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize(

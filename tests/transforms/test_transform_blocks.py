@@ -203,7 +203,7 @@ def test_strided_counts_are_transformed_too() -> None:
 
 def test_every_core_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_cores", lambda: 2)
-    seen, both = set(), threading.Barrier(2, timeout=30)
+    seen, both = set(), threading.Barrier(2, timeout=300)
 
     def run(task: int) -> None:
         seen.add(threading.get_ident())

@@ -47,7 +47,7 @@ class World:
             [sys.executable, str(PROGRAM), command, str(self.folder)],
             env=environment,
             capture_output=True,
-            timeout=600,
+            timeout=1800,
         )
         for name in ("stdout", "stderr"):
             with (self.folder / f"{command}.{name}").open("wb") as file:

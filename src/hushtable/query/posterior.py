@@ -33,6 +33,9 @@ MOST_POINTS = 2**14
 DROP = 45.0
 """What is e^DROP times less likely than the mode is left out."""
 
+EXPANDED = 5e-4
+"""Rarer misses on one side than this are bounded, not expanded."""
+
 FEW_PARTS = 16
 """Sums of up to so many posteriors are always convolved."""
 
@@ -235,26 +238,39 @@ def _coarser(hill: Hill, step: int) -> Hill:
 def cornish_fisher(cumulants: NDArray[np.float64], confidence: float) -> tuple[Floats, Floats]:
     """The ends of intervals of sums that are close to normal, by skewness and kurtosis.
 
-    They lie half a step further out than those of a smooth law, for counts are whole.
+    They lie half a step further out than those of a smooth law, for counts are whole, and 2 % of
+    the way, for the terms that are left out. The expansion says nothing about rare misses. But the
+    law is log-concave, as all its parts are: the logarithm of what lies beyond a point falls at
+    least as fast further out as it does between two points before.
     """
+    variance = cumulants[1]
+    half = (1 - confidence) / 2
+    further = 0.5 * (variance > 0)
+    low, high = (sign * _quantile(cumulants, half, sign) for sign in (-1.0, 1.0))
+    return cumulants[0] + low - further, cumulants[0] + high + further
+
+
+def _quantile(cumulants: NDArray[np.float64], half: float, sign: float) -> Floats:
+    """How far from the mean so little lies beyond, below it or above it."""
+    if half >= EXPANDED:
+        return _expanded(cumulants, half, sign)
+    near, far = (_expanded(cumulants, chance, sign) for chance in (5 * EXPANDED, EXPANDED))
+    return np.asarray(far + (far - near) * math.log(EXPANDED / half) / math.log(5))
+
+
+def _expanded(cumulants: NDArray[np.float64], half: float, sign: float) -> Floats:
+    """The expansion of Cornish and Fisher, and a little further."""
     from statistics import NormalDist  # only here: it brings in `random` and `decimal`
 
-    mean, variance = cumulants[:2]
-    spread = np.sqrt(np.maximum(variance, 0.0))
+    z = -NormalDist().inv_cdf(half)
     skew, excess = shape(cumulants)
-    ends = []
-    for z in (
-        -NormalDist().inv_cdf((1 + confidence) / 2),
-        NormalDist().inv_cdf((1 + confidence) / 2),
-    ):
-        bent = (
-            z
-            + skew * (z**2 - 1) / 6
-            + excess * (z**3 - 3 * z) / 24
-            - skew**2 * (2 * z**3 - 5 * z) / 36
-        )
-        ends.append(mean + spread * bent + math.copysign(0.5, z) * (variance > 0))
-    return ends[0], ends[1]
+    bent = (
+        z
+        + sign * skew * (z**2 - 1) / 6
+        + excess * (z**3 - 3 * z) / 24
+        - skew**2 * (2 * z**3 - 5 * z) / 36
+    )
+    return np.asarray(np.sqrt(np.maximum(cumulants[1], 0.0)) * (bent + 0.02 * z))
 
 
 def shape(cumulants: NDArray[np.float64]) -> tuple[Floats, Floats]:

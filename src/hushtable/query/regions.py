@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,16 @@ from hushtable.query.posterior import (
     cornish_fisher,
     nearly_normal,
 )
+from hushtable.query.promise import CUT, Promise, PromisedLaw, Seen
 from hushtable.query.reference import Alike, alike_cumulants, credible_cells
 
 Integers = NDArray[np.int64]
 Read = Callable[[], NDArray[Any]]
 
-NOTE = "posterior of noisy cells and noisy counts of regions"
+Intervals = Literal["promised", "posterior"]
+
+NOTE = "posterior mean of noisy cells and noisy counts of regions"
+PROMISED = "; the error is that of the noise, however the regions were chosen"
 ALIKE = "{}; single cells are taken to be equal to their neighbours in the same region"
 
 MOST_NEIGHBOURS = 64
@@ -47,6 +51,7 @@ MOST_NEIGHBOURS = 64
 
 PRIORS: tuple[Prior, ...] = ("uniform", "non-negative")
 LIKELIHOODS: tuple[Likelihood, ...] = ("joint", "plain")
+INTERVALS: tuple[Intervals, ...] = ("promised", "posterior")
 # Keys of owner and region are counted in a table of at most so many, and sorted beyond.
 _TABLE = 2**24
 # Noisy counts of cells and their neighbours that are held at once.
@@ -65,16 +70,18 @@ class RegionReader:
     reference: bool = True
     """Whether a question for one cell also looks at its neighbours."""
     likelihood: Likelihood = "joint"
+    intervals: Intervals = "promised"
+    """Whether intervals hold however regions were chosen, or are quantiles of the posterior."""
 
     @property
     def estimate(self) -> bool:
-        return True
+        return self.intervals == "posterior"
 
     @property
     def note(self) -> str:
         """Where its values and errors come from."""
         negative = ", none negative" if self.estimator.prior == "non-negative" else ""
-        return NOTE + negative
+        return NOTE + negative + ("" if self.estimate else PROMISED)
 
     @cached_property
     def layout(self) -> Layout:
@@ -83,7 +90,12 @@ class RegionReader:
 
     def reading(self, **options: Any) -> RegionReader:
         """The same measurements, read by another prior, likelihood or without neighbours."""
-        known = {"prior": PRIORS, "likelihood": LIKELIHOODS, "reference": (True, False)}
+        known = {
+            "prior": PRIORS,
+            "likelihood": LIKELIHOODS,
+            "reference": (True, False),
+            "intervals": INTERVALS,
+        }
         for name, value in options.items():
             if name not in known:
                 raise QueryError(f"there is no {name!r} to read by; there are {', '.join(known)}")
@@ -112,7 +124,14 @@ class RegionReader:
         if self._refers and (sizes == 1).any():
             single = np.flatnonzero(sizes == 1)
             self._refer(single, first[np.searchsorted(owner, single)], sums, laws)
-        return Estimates(sums[0], tuple(laws), np.arange(len(sizes)))
+        if self.intervals == "posterior":
+            return Estimates(sums[0], tuple(laws), np.arange(len(sizes)))
+        seen = _seen(np.asarray(sizes, np.int64), owner, parts)
+        promised = (
+            PromisedLaw(float(value), self._promise, seen.only(i), law.note)
+            for i, (value, law) in enumerate(zip(sums[0], laws, strict=True))
+        )
+        return Estimates(sums[0], tuple(promised), np.arange(len(sizes)))
 
     def parts(
         self, region: Region, groups: Groups, owners: int
@@ -178,9 +197,13 @@ class RegionReader:
         return self.cells()
 
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> Floats:
-        """The posterior variance of each of many cells."""
-        places = np.ravel_multi_index(tuple(codes), self.neighbourhood.shape)
-        return np.asarray(self._cell_cumulants(np.asarray(places, np.int64))[1])
+        """The variance of the error of each of many cells."""
+        flat = np.ravel_multi_index(tuple(codes), self.neighbourhood.shape)
+        places = np.asarray(flat, np.int64)
+        if self.intervals == "posterior":
+            return np.asarray(self._cell_cumulants(places)[1])
+        parts = self.layout.single(places)
+        return self._promise.variances(_seen(parts.cells, np.arange(len(places)), parts))
 
     def _cell_cumulants(self, places: Integers) -> Floats:
         if not self._refers:
@@ -198,22 +221,27 @@ class RegionReader:
         return self.reference and len(self.neighbourhood.steps) <= MOST_NEIGHBOURS
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
-        """The posterior variance of each of many boxes."""
+        """The variance of the error of each of many boxes."""
         return self.ranges(starts, stops)[1]
 
     def ranges(self, starts: Integers, stops: Integers) -> tuple[Floats, Floats]:
-        """The posterior means of many boxes, and their variances."""
-        found = self.range_cumulants(starts, stops)
-        return found[0], found[1]
+        """The posterior means of many boxes, and the variances of their errors."""
+        cuts = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        found = self.range_cumulants(starts, stops, cuts)
+        if self.intervals == "posterior":
+            return found[0], found[1]
+        return found[0], self._promise.variances(self._range_seen(starts, stops, cuts[0]))
 
-    def range_cumulants(self, starts: Integers, stops: Integers) -> Floats:
+    def range_cumulants(
+        self, starts: Integers, stops: Integers, cuts: tuple[Integers, Integers, Parts]
+    ) -> Floats:
         """The first four cumulants of the posteriors of many boxes.
 
         Regions within a box count as a whole: from a table of sums. Those that it cuts are found
-        along its faces, and corrected.
+        along its faces (`cuts`), and corrected.
         """
         found = whole_sums(self._whole_tables, starts, stops)
-        boxes, regions, parts = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        boxes, regions, parts = cuts
         share = parts.cells / self.layout.sizes[regions]
         change = part_cumulants(self.estimator, parts) - share * self._whole[:, regions]
         found += np.stack([sums_by(boxes, row, len(starts)) for row in change])
@@ -230,7 +258,12 @@ class RegionReader:
         from hushtable.query.batch import range_boxes
 
         level = checked_confidence(confidence)
-        found = self.range_cumulants(starts, stops)
+        cuts = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        found = self.range_cumulants(starts, stops, cuts)
+        if self.intervals == "promised":
+            seen = self._range_seen(starts, stops, cuts[0])
+            low, high = self._promise.ends(seen, level)
+            return found[0], np.minimum(low, found[0]), np.maximum(high, found[0])
         low, high = cornish_fisher(found, level)
         odd = np.flatnonzero(~nearly_normal(found))
         for i, box in zip(odd.tolist(), range_boxes(starts[odd], stops[odd]), strict=True):
@@ -239,6 +272,27 @@ class RegionReader:
             below, above = law.margins(level)
             low[i], high[i] = value - below, value + above
         return found[0], low, high
+
+    def _range_seen(self, starts: Integers, stops: Integers, cut: Integers) -> Seen:
+        """What was seen of many boxes, of which some cut a region."""
+        noisy, regions, counted = np.rint(whole_sums(self._seen_tables, starts, stops))
+        regions[cut] = CUT
+        cells = np.prod(np.maximum(stops - starts, 0), axis=1)
+        return Seen(cells.astype(np.int64), noisy, regions.astype(np.int64), counted)
+
+    @cached_property
+    def _promise(self) -> Promise:
+        return Promise(self.estimator, self.layout)
+
+    @cached_property
+    def _seen_tables(self) -> list[Floats]:
+        """Tables of sums: of the noisy cells, and of each cell's share of its region."""
+        from hushtable.query.batch import accumulate
+
+        layout, shape = self.layout, self.neighbourhood.shape
+        shares = (1 / layout.sizes, layout.counts / layout.sizes)
+        each = (layout.cells.copy(), *(share[layout.labels] for share in shares))
+        return [accumulate(row.reshape(shape)) for row in each]
 
     @cached_property
     def _credible(self) -> NDArray[np.bool_]:
@@ -259,6 +313,15 @@ class RegionReader:
         shape = self.neighbourhood.shape
         each = self._whole / self.layout.sizes
         return [accumulate(row[self.layout.labels].reshape(shape)) for row in each]
+
+
+def _seen(cells: Integers, owner: Integers, parts: Parts) -> Seen:
+    """What was seen of questions, from the parts that each has of regions."""
+    number = len(cells)
+    cut = sums_by(owner, parts.siblings > 0, number) > 0
+    regions = np.where(cut, CUT, np.bincount(owner, minlength=number))
+    noisy, apart = (sums_by(owner, seen, number) for seen in (parts.seen, parts.apart))
+    return Seen(cells, noisy, regions, noisy + apart)
 
 
 def _distinct(keys: Integers, limit: int) -> tuple[Integers, Integers, Integers]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src"
-SECONDS = 300
+SECONDS = 1800
 
 
 @dataclass(frozen=True)
