@@ -1,7 +1,8 @@
 """A manifest with anything anywhere is refused in one line when it is opened, or answers rightly.
 
 Every place of the manifest of every kind of release gets values of a list of odd ones, a few in an
-ordinary run and more with --trust; scales get all of them. What still opens must answer with finite numbers.
+ordinary run and more with --trust; scales get all of them. What still opens must answer with
+finite numbers.
 """
 
 from __future__ import annotations
