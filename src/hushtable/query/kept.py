@@ -22,7 +22,7 @@ from hushtable.query.law import (
     DiscreteLaplaceSum,
     NoiseLaw,
     checked_confidence,
-    normal_half_width,
+    wider_quantile,
 )
 from hushtable.summaries.forecast import moments
 
@@ -73,8 +73,8 @@ class SummaryNoise:
         return True
 
     def half_width(self, confidence: float) -> float:
-        """The half width, under a normal law for each S; the bias comes on top."""
-        z = normal_half_width(1.0, 0.0, 1 - checked_confidence(confidence))
+        """The half width, under a normal or Laplace law for each S; the bias comes on top."""
+        z = wider_quantile(1 - checked_confidence(confidence))
         middle = self.tau * z * z / 2
         return middle + math.sqrt(z * z * self.variance + middle * middle)
 
