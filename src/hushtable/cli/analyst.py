@@ -10,7 +10,6 @@ import click
 
 from hushtable.cli.show import (
     ESTIMATE,
-    hidden_text,
     open_release,
     print_json,
     print_result,
@@ -83,8 +82,6 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
     )
     if row["estimate"]:
         print(ESTIMATE)
-    if hidden := row.get("bias"):
-        print(hidden_text(hidden))
 
 
 @click.command()

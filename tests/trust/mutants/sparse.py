@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .mutant import Mutant
 from .suites import (
+    COVERAGE,
     KEPT,
     PLACES,
     SHORTCUT,
@@ -184,11 +185,60 @@ SPARSE = [
         (KEPT,),
     ),
     Mutant(
-        "a filter's bias not told",
+        "what a filter hides left out of an interval",
         "query/kept.py",
-        "missing * (self.theta - 1.0) + places * mean",
-        "0 * missing + places * mean",
-        (KEPT,),
+        "hidden = (errors.theta - 1) * (places - kept)",
+        "hidden = 0 * (errors.theta - 1) * (places - kept)",
+        (f"{COVERAGE}::test_what_a_filter_hides_is_inside",),
+    ),
+    Mutant(
+        "what a missing ancestor hides left out of an interval",
+        "query/kept.py",
+        "above = self.around * (errors.theta - 1 + noise)",
+        "above = 0 * self.around * (errors.theta - 1 + noise)",
+        (f"{COVERAGE}::test_sums_of_nodes_are_covered",),
+    ),
+    Mutant(
+        "a one-sided filter trusted below",
+        "query/kept.py",
+        "if errors.two_sided or kept == places else 0.0",
+        "if True else 0.0",
+        (f"{COVERAGE}::test_sums_of_many_places_are_covered",),
+    ),
+    Mutant(
+        "missing coefficients left out of an interval",
+        "query/kept.py",
+        "half, miss = self.missing * (self.errors.theta - 1), 1 - confidence",
+        "half, miss = 0 * self.missing * (self.errors.theta - 1), 1 - confidence",
+        (f"{COVERAGE}::test_sums_of_nodes_are_covered",),
+    ),
+    Mutant(
+        "a bound at some counts only",
+        "query/behind.py",
+        "change = change + _either(np.where(gaps > 1, room, 0.0))",
+        "change = change + 0 * _either(np.where(gaps > 1, room, 0.0))",
+        (f"{COVERAGE}::test_moments_are_above_the_true_ones_at_every_count",),
+    ),
+    Mutant(
+        "empty places that pass by chance cost nothing",
+        "query/behind.py",
+        "cost = self.any * float(places) + self.sure",
+        "cost = 0 * self.any * float(places) + self.sure",
+        (f"{COVERAGE}::test_sums_of_many_places_are_covered",),
+    ),
+    Mutant(
+        "kept places cost nothing",
+        "query/behind.py",
+        "+ self.sure * float(sure) + self.sampled * float(sampled)",
+        "+ 0 * self.sure * float(sure) + 0 * self.sampled * float(sampled)",
+        (f"{COVERAGE}::test_sums_of_many_places_are_covered",),
+    ),
+    Mutant(
+        "priority samples believed as if places were independent",
+        "release/summary.py",
+        'priority=parameters.get("rule") != "threshold"',
+        'priority=parameters.get("rule") == "threshold"',
+        (SUMMARIES,),
     ),
     Mutant(
         "places out of order believed",
