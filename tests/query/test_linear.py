@@ -229,6 +229,14 @@ def test_one_kind_of_term_is_the_plain_sum_stretched() -> None:
     assert law.variance == pytest.approx(plain.variance / 16, rel=1e-14)
 
 
+@pytest.mark.parametrize("number", [3, 7, 10, 49])
+def test_the_last_value_of_a_mean_is_inside_though_it_is_rounded(number: int) -> None:
+    law = linear_noise(F(5), {(1 / number, F(1)): number})
+    for confidence in (0.5, 0.9, 0.95, 0.99):
+        whole = DiscreteLaplaceSum(F(5), number).half_width(confidence)
+        assert whole / number <= law.half_width(confidence) <= whole / number * (1 + 1e-11)
+
+
 def test_no_noise_has_no_width() -> None:
     nothing = linear_noise(F(3), {(0.0, F(1)): 3, (1.0, F(1)): 0})
     assert nothing.terms == ()

@@ -125,7 +125,9 @@ def linear_noise(scale: Fraction, terms: dict[tuple[float, Fraction], int]) -> L
 def _reach(law: LinearNoise, miss: float) -> float:
     if len(law.terms) == 1:  # all alike: the sum of plain noises, stretched
         weight, factor, count = law.terms[0]
-        return weight * DiscreteLaplaceSum(law.scale * factor, count).reach(miss)
+        # A third of a whole number lies at the very end: rounding must not leave it outside.
+        room = 1.0 if (weight * 2**20).is_integer() else 1 + 1e-12
+        return weight * DiscreteLaplaceSum(law.scale * factor, count).reach(miss) * room
     terms = _columns(law)
     if _chance_of_any(terms) <= miss:
         return 0.0

@@ -241,6 +241,27 @@ SPARSE = [
         (SUMMARIES,),
     ),
     Mutant(
+        "cells that share a bucket err apart",
+        "query/sketch.py",
+        "weights = np.concatenate([np.abs(row.weights) for row in rows])",
+        "weights = np.concatenate([np.sqrt(row.cells) for row in rows])",
+        (f"{SKETCHES}::test_cells_that_share_a_bucket_err_together",),
+    ),
+    Mutant(
+        "other cells in the buckets of a region forgotten",
+        "query/sketch.py",
+        "return self.share * self.others.variance",
+        "return 0 * self.share * self.others.variance",
+        (f"{SKETCHES}::test_totals_ranges_and_cells_are_covered",),
+    ),
+    Mutant(
+        "every row of a median as often off as the median",
+        "query/sketch.py",
+        "    if rows == 1:\n        return miss\n",
+        "    if rows:\n        return miss * 2\n",
+        (f"{SKETCHES}::test_the_median_of_rows_without_collisions_is_covered",),
+    ),
+    Mutant(
         "places out of order believed",
         "release/summary.py",
         "or (np.diff(places) <= 0).any())",
