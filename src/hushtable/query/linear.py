@@ -58,6 +58,9 @@ class LinearNoise:
     @property
     def variance(self) -> float:
         """Σ count · weight² · variance of one noise."""
+        if len(self.terms) == 1:  # to the last digit that of the plain sum
+            weight, factor, count = self.terms[0]
+            return weight**2 * DiscreteLaplaceSum(self.scale * factor, count).variance
         terms = _columns(self)
         return math.fsum(terms.counts * terms.weights**2 * terms.variances)
 
