@@ -168,6 +168,33 @@ def test_consistent_nodes_have_all_their_ancestors(publish: Callable[..., Releas
     assert rooted["filter-priority", "yes"]  # all that were left fit the size
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_intervals_hold_the_truth_and_say_what_they_promise(
+    mechanism: str, publish: Callable[..., Release]
+) -> None:
+    release = publish(mechanism, **SETTINGS[mechanism])
+    assert release.estimate == ("priority" in mechanism)
+    for row in release.table("mode"):
+        low, high = row["interval"]
+        assert low <= 500 <= high and row["estimate"] == release.estimate
+    starts, stops = np.array([[0, 0, 0], [3, 0, 1]]), np.array([[12, 12, 4], [4, 12, 2]])
+    values, low, high = release.range_intervals(starts, stops)
+    one = release.count("home = 4 AND mode = 'bus'")
+    assert values[1] == one.value and (low[1], high[1]) == one.interval()
+    assert low[0] <= 2000 <= high[0]
+
+
+def test_the_ends_of_nodes_without_ancestors_hold_what_those_hide(
+    publish: Callable[..., Release],
+) -> None:
+    for setting in ("yes", "no"):
+        release = publish("filter", on="dyadic", theta="300", consistent=setting)
+        assert not release.estimate
+        low, high = release.count("home = 4 AND work = 5 AND mode = 'car'").interval()
+        assert low == 0 and high >= 299
+        assert (high > 299 + 300) == (setting == "yes")
+
+
 @pytest.mark.parametrize("mechanism", ["filter", "priority", "filter-priority", "sketch"])
 def test_a_domain_of_ten_to_the_eighteen_cells(
     mechanism: str, tmp_path: Path, publish: Callable[..., Release]

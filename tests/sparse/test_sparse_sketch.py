@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +15,7 @@ from sparse_laws import fits
 
 from hushtable.errors import OptionError, QueryError
 from hushtable.query.box import Box, CodeSet
+from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.query.sketch import MOST_CELLS, SketchReader
 from hushtable.summaries.sketch import PRIME, Sketch, _coefficients, _reduced, _times
 
@@ -91,6 +94,114 @@ def test_with_collisions_estimates_are_unbiased_and_their_error_is_known() -> No
     assert read.cell_variance == pytest.approx(squares, rel=0.25)
     several = reader(Sketch(5, 512, (10**5,)), counts, "median")
     assert several.cell_variance == pytest.approx(squares * np.pi / 10, rel=0.25)
+
+
+# ── intervals ────────────────────────────────────────────────────────────────────────────────────
+
+
+def noisy_reader(
+    sketch: Sketch, counts: np.ndarray, estimate: str, scale: int, seed: int
+) -> SketchReader:
+    codes = np.flatnonzero(counts)
+    random = np.random.default_rng(seed)
+    noise = random.geometric(1 - math.exp(-1 / scale), (2, sketch.rows, sketch.width))
+    buckets = sketch.forward(codes, counts[codes]) + noise[0] - noise[1]
+    return SketchReader(sketch, lambda: buckets, Fraction(scale), estimate)  # type: ignore[arg-type]
+
+
+def box(start: int, stop: int) -> Box:
+    return Box((CodeSet.of((start, stop)),))
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999, 1 - 1e-9])
+@pytest.mark.parametrize("rows", [1, 3, 5])
+def test_the_median_of_rows_without_collisions_is_covered(rows: int, confidence: float) -> None:
+    """Exactly: the law of a sum of four noises, and that of the median of so many of them."""
+    read = reader(Sketch(rows, 100, (100,)), {3: 5}, "median")
+    law = read.count((box(2, 6),))[1]
+    assert not read.estimate and not law.estimate
+    assert law.half_width(confidence) == 0  # at that scale there is no noise
+    read = noisy_reader(Sketch(rows, 100, (100,)), np.zeros(100, int), "median", 2, 1)
+    half = int(read.count((box(2, 6),))[1].half_width(confidence))
+    alpha = math.exp(-1 / 2)
+    one = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-90, 91))
+    pmf = np.convolve(np.convolve(one, one), np.convolve(one, one))
+
+    def missed(t: int) -> float:
+        above = float(pmf[len(pmf) // 2 + 1 + t :].sum())
+        most = range((rows + 1) // 2, rows + 1)
+        return 2 * sum(math.comb(rows, k) * above**k * (1 - above) ** (rows - k) for k in most)
+
+    assert missed(half) <= 1 - confidence < missed(half - 1) or half == 0
+
+
+@pytest.mark.parametrize(("rows", "estimate"), [(2, "median"), (4, "median"), (3, "mean")])
+def test_other_rows_without_collisions_are_covered(rows: int, estimate: str) -> None:
+    """At 90 %, over fixed seeds; bars that are a tenth shorter hold in 86 %."""
+    sketch, inside = Sketch(rows, 30, (30,)), 0
+    for seed in range(2000):
+        read = noisy_reader(sketch, np.zeros(30, int), estimate, 5, seed)
+        value, law = read.count((box(0, 3),))
+        inside += abs(value) <= law.half_width(0.9)
+    assert not law.estimate and inside >= 1800 - 40  # three deviations
+
+
+@pytest.mark.parametrize("estimate", ["mean", "median"])
+def test_cells_that_share_a_bucket_err_together(estimate: str) -> None:
+    """The noise of a region is that of its buckets, each as often as its cells' signs say."""
+    sketch = Sketch(3, 16, (1000,))
+    read = noisy_reader(sketch, np.zeros(1000, int), estimate, 4, 1)
+    for start, stop in ((0, 1), (0, 30), (100, 900), (0, 1000)):
+        law = read.count((box(start, stop),))[1]
+        one = DiscreteLaplaceSum(Fraction(4), 1).variance
+        squares = []
+        for row in range(3):
+            where, signs = sketch.hashed(row, np.arange(start, stop))
+            squares.append((np.bincount(where, signs, 16) ** 2).sum())
+        found = [error.noise.variance for error in law.rows]  # type: ignore[attr-defined]
+        wanted = np.array(squares) * one
+        if estimate == "mean":
+            wanted = np.array([wanted.sum() / 9])
+        assert found == pytest.approx(wanted.tolist())
+
+
+def clustered(random: np.random.Generator) -> np.ndarray:
+    counts = np.zeros(20_000, int)
+    counts[3000:4500], counts[9000:9100] = 40, 400
+    return counts
+
+
+TABLES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+    "uniform": lambda random: np.full(20_000, 5),
+    "Poisson": lambda random: random.poisson(3, 20_000),
+    "Zipf": lambda random: random.permutation(20_000 // np.arange(1, 20_001)),
+    "clustered": clustered,
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    ("rows", "width", "estimate"),
+    [(1, 512, "median"), (1, 4096, "mean"), (3, 1024, "median"), (5, 512, "mean")],
+)
+def test_totals_ranges_and_cells_are_covered(
+    table: str, rows: int, width: int, estimate: str
+) -> None:
+    random = np.random.default_rng(11)
+    counts = TABLES[table](random)
+    read = noisy_reader(Sketch(rows, width, (20_000,)), counts, estimate, rows, 5)
+    assert read.estimate
+
+    def covered(ranges: list[tuple[int, int]]) -> float:
+        answers = [(read.count((box(a, b),)), counts[a:b].sum()) for a, b in ranges]
+        return float(np.mean([abs(v - t) <= law.half_width(0.95) for (v, law), t in answers]))
+
+    ends = np.sort(random.choice(20_001, (60, 2)), axis=1)
+    short = random.integers(0, 19_900, 200)
+    assert covered([(0, 20_000)]) == 1
+    assert covered([(int(a), int(b) + 1) for a, b in ends if b < 20_000]) >= 0.95
+    assert covered([(int(a), int(a) + 2 + int(a) % 60) for a in short]) >= 0.95
+    assert covered([(int(a), int(a) + 1) for a in random.integers(0, 20_000, 400)]) >= 0.95
 
 
 def test_too_much_at_once_is_refused() -> None:

@@ -10,7 +10,6 @@ import click
 
 from hushtable.cli.show import (
     ESTIMATE,
-    hidden_text,
     open_release,
     print_json,
     print_result,
@@ -84,8 +83,6 @@ def _print_count(row: dict[str, Any], confidence: float) -> None:
     )
     if row["estimate"]:
         say(ESTIMATE)
-    if hidden := row.get("bias"):
-        say(hidden_text(hidden))
 
 
 @click.command()

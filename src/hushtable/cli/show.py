@@ -64,7 +64,7 @@ def print_table(
 
 def print_result(result: ResultTable, most: int = 1000) -> None:
     """Print the rows of a GROUP BY with their error bars."""
-    from hushtable.query.answer import bias_of, show_number
+    from hushtable.query.answer import show_number
 
     lower, upper = result.bounds
     halves, errors = result.half_widths, result.stderr
@@ -80,17 +80,6 @@ def print_result(result: ResultTable, most: int = 1000) -> None:
         say(f"… {len(result) - most} more rows; -o FILE writes them all")
     if result.estimate:
         say(ESTIMATE)
-    if hidden := max(map(bias_of, result.laws), default=0.0):
-        say(hidden_text(hidden))
-
-
-def hidden_text(most: float) -> str:
-    """What no interval holds: a filter drops small counts, whose sum nobody has seen."""
-    from hushtable.query.answer import show_number
-
-    return (
-        f"beyond that, up to {show_number(most)} may be missing: small counts that a filter hides"
-    )
 
 
 def warn(text: str) -> None:

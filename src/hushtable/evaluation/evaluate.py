@@ -235,9 +235,10 @@ def _notes(release: Release, rows: int) -> tuple[str, ...]:
 
 
 def _far_off(total: Answer, rows: int) -> bool:
-    """Whether noise can hardly explain the total: ten standard errors, and 5 % of the rows."""
+    """Whether neither noise nor a filter can explain the total, which is off by 5 % of the rows."""
+    low, high = total.interval(0.95)
     off = abs(total.value - rows)
-    return off > 10 * total.stderr + total.bias and off > 0.05 * rows
+    return not low <= rows <= high and off > 10 * total.stderr and off > 0.05 * rows
 
 
 # ── asking the release ───────────────────────────────────────────────────────────────────────────

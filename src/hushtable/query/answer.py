@@ -42,11 +42,6 @@ class Answer:
         """Whether the interval is an estimate, which may hold less often than it says."""
         return self.law.estimate
 
-    @property
-    def bias(self) -> float:
-        """By how much the value may be off beside its noise, at most: what a filter hides."""
-        return bias_of(self.law)
-
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The ends of an interval that holds the true count with this confidence."""
         below, above = (_shortest(self.value, side) for side in margins_of(self.law, confidence))
@@ -58,7 +53,6 @@ class Answer:
             "value": self.value,
             "stderr": self.stderr,
             "interval": list(self.interval(confidence)),
-            **({"bias": self.bias} if self.bias else {}),
             "confidence": confidence,
             "estimate": self.estimate,
             "note": self.note,
@@ -218,16 +212,11 @@ class ResultTable:
         measures = (self.values, self.stderr, lower, upper, self.estimates)
         columns = zip(*map(_plain, measures), strict=True)
         keys = list(labels) if names else [()] * len(self)
-        rows = [
+        return [
             dict(zip(names, key, strict=True))
             | {"value": v, "stderr": e, "interval": [lo, hi], "estimate": guess}
             for key, (v, e, lo, hi, guess) in zip(keys, columns, strict=True)
         ]
-        biases = [bias_of(law) for law in self.laws]
-        if any(biases):
-            for row, law in zip(rows, self.law_of_row.tolist(), strict=True):
-                row["bias"] = biases[law]
-        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """The table as plain values, for JSON."""
@@ -284,11 +273,6 @@ class ResultTable:
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)
         return text + (f"\n… {hidden} more rows" if hidden else "")
-
-
-def bias_of(law: NoiseLaw) -> float:
-    """By how much a value of this law may be off beside its noise, at most; 0 for most laws."""
-    return float(getattr(law, "bias", 0.0))
 
 
 def show_number(value: float) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +18,19 @@ from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups
 from hushtable.query.cutting import cut_by, group_steps
-from hushtable.query.kept import Errors, KeptPlaces
-from hushtable.query.law import NoiseLaw
+from hushtable.query.kept import (
+    Errors,
+    KeptPlaces,
+    RootedNoise,
+    SummedNoise,
+    WeightedNoise,
+    distinct_laws,
+)
+from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.linear import LinearNoise, linear_noise
 from hushtable.query.summary import check_cells
 from hushtable.summaries.ranges import weights_of
-from hushtable.summaries.structure import Structure, located, offsets
+from hushtable.summaries.structure import Structure, located, offsets, splits
 from hushtable.transforms import Haar, Product
 
 Integers = NDArray[np.int64]
@@ -38,6 +48,15 @@ class _Asked(NamedTuple):
     weights: Floats
 
 
+class _Found(NamedTuple):
+    """Which of the places were kept, and by group variances, sums and how many were sampled."""
+
+    there: NDArray[np.bool_]
+    variances: Floats
+    values: Floats
+    sampled: Integers
+
+
 @dataclass(frozen=True, eq=False)
 class NodeSummary:
     """The places of a structure that were kept, in order, and their noisy values."""
@@ -48,7 +67,9 @@ class NodeSummary:
 
     @property
     def estimate(self) -> bool:
-        return True
+        if self.structure.on == "haar":
+            return self.errors.tau > 0 or not self.errors.two_sided
+        return self.errors.estimate
 
     @property
     def note(self) -> str:
@@ -68,8 +89,8 @@ class NodeSummary:
         """The estimated counts of a region cut by groups of codes along some axes."""
         size = math.prod(len(ranges) for _, ranges in groups)
         asked = self._asked(region, groups)
-        there, found = self.kept.found(asked.places)
-        weights, values = asked.weights[there], self.kept.values[found[there]]
+        there, where = self.kept.found(asked.places)
+        weights, values = asked.weights[there], self.kept.values[where[there]]
         owner, squares = asked.owner[there], np.square(weights)
 
         variances = self.errors.variance(
@@ -77,10 +98,97 @@ class NodeSummary:
             _sums(owner, squares * self.errors.passed(values), size),
             _sums(owner, squares * self.errors.spread(values), size),
         )
-        touched = _sums(asked.owner, np.abs(asked.weights), size)
-        missing = _sums(asked.owner[~there], np.abs(asked.weights[~there]), size)
-        laws, which = self.errors.laws(variances, self.errors.bias(touched, missing))
-        return Estimates(_sums(owner, weights * self.errors.weights(values), size), laws, which)
+        found = _Found(
+            there,
+            variances,
+            _sums(owner, weights * self.errors.weights(values), size),
+            _sums(owner, self.errors.sampled(values).astype(np.float64), size).astype(np.int64),
+        )
+        laws, which = self._laws(asked, found, size)
+        return Estimates(found.values, laws, which)
+
+    def _laws(
+        self, asked: _Asked, found: _Found, size: int
+    ) -> tuple[tuple[NoiseLaw, ...], NDArray[np.intp]]:
+        """The laws of sums over the places that were asked for."""
+        errors = self.errors
+        if self.structure.on == "haar":
+            return self._weighted(asked, found, size)
+        places, kept = (
+            np.bincount(owner, minlength=size) for owner in (asked.owner, asked.owner[found.there])
+        )
+        if errors.complete:
+            return distinct_laws(lambda n: DiscreteLaplaceSum(errors.scale, n), [places])
+        if errors.consistent and not errors.tau:
+            reached, around = self._reached(asked, found.there, size)
+            above = places * self.structure.entering
+            return distinct_laws(
+                lambda *facts: RootedNoise(errors, *facts),
+                [found.variances, found.values, reached, kept, around, above],
+            )
+        return distinct_laws(
+            lambda *facts: SummedNoise(errors, *facts),
+            [found.variances, found.values, places, kept, found.sampled],
+        )
+
+    def _weighted(
+        self, asked: _Asked, found: _Found, size: int
+    ) -> tuple[tuple[NoiseLaw, ...], NDArray[np.intp]]:
+        """The laws of weighted sums of coefficients."""
+        gone = ~found.there
+        missing = _sums(asked.owner[gone], np.abs(asked.weights[gone]), size)
+        ends = np.searchsorted(asked.owner, np.arange(size + 1), sorter=(order := _order(asked)))
+        noises = [
+            self._noise(asked.weights[order[start:stop]]) for start, stop in pairwise(ends.tolist())
+        ]
+        if self.errors.complete:
+            return tuple(noises), np.arange(size, dtype=np.intp)
+        facts = zip(found.variances.tolist(), found.values.tolist(), noises, missing, strict=True)
+        laws = tuple(WeightedNoise(self.errors, *row) for row in facts)
+        return laws, np.arange(size, dtype=np.intp)
+
+    def _noise(self, weights: Floats) -> LinearNoise:
+        """The law of the noise of a weighted sum."""
+        sizes, counts = np.unique(np.abs(weights), return_counts=True)
+        one = Fraction(1)
+        pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
+        return linear_noise(self.errors.scale, {(weight, one): count for weight, count in pairs})
+
+    def _reached(
+        self, asked: _Asked, there: NDArray[np.bool_], size: int
+    ) -> tuple[Integers, Integers]:
+        """How many nodes have all their ancestors; how many missing ones hold the others."""
+        gone = np.flatnonzero(~there)
+        owner, places = asked.owner[gone], asked.places[gone]
+        top = self._topmost(places)
+        alone = top == places
+        reached = there.copy()
+        reached[gone] = alone
+        pairs = np.unique(np.stack([owner[~alone], top[~alone]]), axis=1)
+        return (
+            np.bincount(asked.owner[reached], minlength=size),
+            np.bincount(pairs[0], minlength=size),
+        )
+
+    def _topmost(self, places: Integers) -> Integers:
+        """For each of some missing nodes one that holds it, is missing, and has all its parents.
+
+        Where a node is there all its ancestors are, so that going up along one axis after the other
+        for as long as nodes are missing leads to it.
+        """
+        stride = math.prod(self.structure.axes)
+        for size, room in zip(self.structure.shape, self.structure.axes, strict=True):
+            stride //= room
+            for _ in range(splits(size)):
+                along = places // stride % room
+                level, node = located(along, size)
+                above = np.array(offsets(size))[np.minimum(level + 1, splits(size))] + (node >> 1)
+                higher = places + (above - along) * stride
+                rises = (level < splits(size)) & ~self.kept.found(higher)[0]
+                if not rises.any():
+                    break
+                places = np.where(rises, higher, places)
+        return places
 
     def _asked(self, region: Region, groups: Groups) -> _Asked:
         """The places of all groups of a region, each once for its group."""
@@ -185,6 +293,10 @@ class NodeSummary:
 
 def _sums(owner: Integers, numbers: Floats, size: int) -> Floats:
     return np.asarray(np.bincount(owner, numbers, minlength=size), np.float64)
+
+
+def _order(asked: _Asked) -> NDArray[np.intp]:
+    return np.argsort(asked.owner, kind="stable")
 
 
 @lru_cache(maxsize=4096)

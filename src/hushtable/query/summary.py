@@ -18,7 +18,7 @@ from hushtable.errors import QueryError
 from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Estimates, Groups, cells_by_group
-from hushtable.query.kept import CellNoise, Errors, KeptPlaces
+from hushtable.query.kept import CellNoise, Errors, KeptPlaces, SummedNoise, distinct_laws
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 
 Integers = NDArray[np.int64]
@@ -36,6 +36,7 @@ class _Sums:
     weights: NDArray[Any]
     values: Integers
     kept: Integers
+    sampled: Integers
     passed: Floats
     spread: Floats
 
@@ -50,7 +51,7 @@ class CellSummary:
 
     @property
     def estimate(self) -> bool:
-        return True
+        return self.errors.estimate
 
     @property
     def note(self) -> str:
@@ -70,12 +71,14 @@ class CellSummary:
         places = cells_by_group(region, groups)
         sums = self._sums(region, groups)
         if self.errors.complete:
-            distinct, which = np.unique(places, return_inverse=True)
-            laws: tuple[NoiseLaw, ...] = tuple(
-                DiscreteLaplaceSum(self.errors.scale, int(terms)) for terms in distinct
-            )
+            scale = self.errors.scale
+            laws, which = distinct_laws(lambda terms: DiscreteLaplaceSum(scale, terms), [places])
             return Estimates(sums.weights, laws, which)
-        laws, which = self.errors.laws(*self._errors(places, sums))
+        variances = self.errors.variance(places.astype(np.float64), sums.passed, sums.spread)
+        laws, which = distinct_laws(
+            lambda *facts: SummedNoise(self.errors, *facts),
+            [variances, sums.weights, places, sums.kept, sums.sampled],
+        )
         if self.errors.tau and (places == 1).any():
             return self._with_points(places == 1, sums, laws, which)
         return Estimates(sums.weights, laws, which)
@@ -88,23 +91,16 @@ class CellSummary:
         which: NDArray[Any],
     ) -> Estimates:
         """Groups of one cell are answered by its noisy count."""
-        errors = self.errors
-        points = tuple(
-            CellNoise(errors.scale, errors.theta, errors.tau, there) for there in (False, True)
-        )
+        points = tuple(CellNoise(self.errors, there) for there in (False, True))
         which = np.where(single, len(laws) + np.minimum(sums.kept, 1), which)
         return Estimates(np.where(single, sums.values, sums.weights), (*laws, *points), which)
-
-    def _errors(self, places: Integers, sums: _Sums) -> tuple[Floats, Floats]:
-        number = places.astype(np.float64)
-        variances = self.errors.variance(number, sums.passed, sums.spread)
-        return variances, self.errors.bias(number, number - sums.kept)
 
     def _sums(self, region: Region, groups: Groups) -> _Sums:
         size = math.prod(len(ranges) for _, ranges in groups)
         exact = np.int64 if self.errors.weights(np.zeros(1)).dtype.kind == "i" else np.float64
         sums = _Sums(
             np.zeros(size, exact),
+            np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros(size),
@@ -135,6 +131,7 @@ class CellSummary:
         np.add.at(sums.values, owner, chosen)
         np.add.at(sums.kept, owner, 1)
         if not self.errors.complete:
+            np.add.at(sums.sampled, owner, self.errors.sampled(chosen))
             np.add.at(sums.passed, owner, self.errors.passed(chosen))
             np.add.at(sums.spread, owner, self.errors.spread(chosen))
 

@@ -24,7 +24,7 @@ from hushtable.query.batch import (
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cells import Groups, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
-from hushtable.query.law import NoiseLaw
+from hushtable.query.law import NoiseLaw, margins_of
 from hushtable.release.manifest import read_manifest
 from hushtable.release.opening import open_reader
 from hushtable.release.reader import (
@@ -213,8 +213,8 @@ class Release:
             return self._reader.range_intervals(low, high, confidence)
         values, _ = self.count_ranges(low, high)
         laws = (self._reader.law((box,)) for box in range_boxes(low, high))
-        half = np.array([law.half_width(confidence) for law in laws], np.float64)
-        return values, values - half, values + half
+        sides = np.array([margins_of(law, confidence) for law in laws], np.float64).reshape(-1, 2)
+        return values, values - sides[:, 0], values + sides[:, 1]
 
     def reading(self, **options: Any) -> Release:
         """The same release read in another way, where its reader knows several.

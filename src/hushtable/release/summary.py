@@ -173,7 +173,15 @@ def _errors(parameters: dict[str, Any], scale: Fraction) -> Errors:
     if sides not in ("one-sided", "two-sided"):
         raise ReleaseError("a filter is one-sided or two-sided")
     # At θ or below, sampling leaves nothing out that has passed the filter.
-    return Errors(scale, theta, sides == "two-sided", float(tau) if tau > theta else 0.0)
+    return Errors(
+        scale,
+        theta,
+        sides == "two-sided",
+        float(tau) if tau > theta else 0.0,
+        # Unless told otherwise, the worse is taken for true.
+        priority=parameters.get("rule") != "threshold",
+        consistent=parameters.get("on") == "dyadic" and parameters.get("consistent") is not False,
+    )
 
 
 def _kept(folder: Path, entry: Any) -> int:

@@ -90,8 +90,8 @@ ERROR_BARS = [
     Mutant(
         "weights not squared in a variance",
         "query/linear.py",
-        "math.fsum(count * weight**2 * v for",
-        "math.fsum(count * weight * v for",
+        "math.fsum(terms.counts * terms.weights**2 * terms.variances)",
+        "math.fsum(terms.counts * terms.weights * terms.variances)",
         (f"{LINEAR}::test_the_variance_and_kurtosis_are_those_of_the_convolved_law",),
     ),
     Mutant(
@@ -109,11 +109,32 @@ ERROR_BARS = [
         (f"{LINEAR}::test_half_widths_cover_and_are_hardly_wider_than_the_smallest_that_do",),
     ),
     Mutant(
-        "the normal limit without half a step",
+        "a tenth off every half width of a weighted sum",
         "query/linear.py",
-        "* quantile + max(weight for weight, _, _ in spread) / 2",
-        "* quantile",
-        (f"{LINEAR}::test_where_the_normal_limit_takes_over_it_misses_as_often_as_asked",),
+        "        return _reach(self, miss)",
+        "        return 0.9 * _reach(self, miss)",
+        (f"{LINEAR}::test_half_widths_cover_and_are_hardly_wider_than_the_smallest_that_do",),
+    ),
+    Mutant(
+        "stretches left out where the characteristic function comes round again",
+        "query/linear.py",
+        "least[turns[:, 1:] != turns[:, :-1]] = 0.0",
+        "least[turns[:, 1:] != turns[:, :-1]] *= 1.0",
+        (f"{LINEAR}::test_parts_of_the_series_that_are_left_out_do_not_matter",),
+    ),
+    Mutant(
+        "Chernoff's bound without the moments of the noise",
+        "query/linear.py",
+        "(log_moments + math.log(2 / miss)) / theta",
+        "(0 * log_moments + math.log(2 / miss)) / theta",
+        (f"{LINEAR}::test_rare_misses_are_bounded_and_not_wildly",),
+    ),
+    Mutant(
+        "a hundredth off the half widths of long sums",
+        "query/law.py",
+        "tail, rounding = _log_tail_by_saddle, 1e-10",
+        "tail, rounding = _log_tail_by_saddle, -0.01",
+        (f"{LAW}::test_half_widths_of_long_sums_cover_and_hardly_less_would_not",),
     ),
     Mutant(
         "small weights taken for cancelled ones",
@@ -172,11 +193,11 @@ ERROR_BARS = [
         _SHRUNKEN_BOXES,
     ),
     Mutant(
-        "one side of the normal law for both",
+        "the normal law for a single Laplace noise",
         "query/law.py",
-        "normal_half_width(self.variance, 0.0, 1 - checked_confidence(confidence))",
-        "normal_half_width(self.variance, 0.0, 2 * (1 - checked_confidence(confidence)))",
-        (f"{LAW}::test_an_estimated_error_is_that_of_a_normal_law",),
+        "return max(normal_quantile(miss), -math.log(miss) / math.sqrt(2))",
+        "return normal_quantile(miss)",
+        (f"{LAW}::test_an_estimated_error_allows_for_a_single_noise",),
     ),
     Mutant(
         "corners of a box added with the wrong sign",
