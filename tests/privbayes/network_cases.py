@@ -8,8 +8,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.query.network import Link, Network
-from hushtable.query.network_fit import FittedNetwork
+from hushtable.query.network_fit import FittedNetwork, NoisyTables
 from hushtable.query.network_reader import NetworkReader
 from hushtable.schema import Attribute, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
@@ -61,11 +62,21 @@ def random_fit(
     joint = joint_of(network, conditionals) * total
     tables = tuple(marginal(network, joint, table) for table in network.measured)
     families = [marginal(network, joint, link.family) for link in network.links]
+    noise = [np.rint(random.laplace(0, 2, table.shape)) for table in tables]
+    noisy = (np.rint(table) + more for table, more in zip(tables, noise, strict=True))
     return FittedNetwork(
         network=network,
+        noisy=NoisyTables(
+            tuple(table.astype(np.int64) for table in noisy),
+            tuple(Fraction(2 + i) for i in range(len(tables))),
+            rows=round(total),
+            rows_scale=Fraction(3),
+        ),
         total=total,
         total_variance=4.0,
-        variances=tuple(9.0 + i for i in range(len(tables))),
+        variances=tuple(
+            DiscreteLaplaceSum(Fraction(2 + i), 1).variance for i in range(len(tables))
+        ),
         tables=tables,
         conditionals=tuple(conditionals),
         parent_counts=tuple(family.sum(axis=-1) for family in families),

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,21 @@ from hushtable.query.network import Link, Network, Seen
 Floats = NDArray[np.float64]
 
 ROUNDS = 3
-_TINY = 1e-9
+TINY = 1e-9
 # Beyond so many shared tables, agreement is reached in pairs of attributes at the most.
 _MOST_SHARED = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTables:
+    """What was measured of a network."""
+
+    tables: tuple[NDArray[np.int64], ...]
+    scales: tuple[Fraction, ...]
+    """For each table, of the noise in every cell."""
+    rows: int
+    rows_scale: Fraction
+    """Of the noise in the number of rows; zero if it was declared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +47,7 @@ class FittedNetwork:
     """A network with a distribution of every attribute given its parents."""
 
     network: Network
+    noisy: NoisyTables
     total: float
     total_variance: float
     variances: tuple[float, ...]
@@ -69,6 +83,7 @@ def fit(
     families = [project(network, shaped, link) for link in network.links]
     return FittedNetwork(
         network,
+        NoisyTables(tuple(tables), tuple(scales), rows, rows_scale),
         total,
         total_variance,
         variances,
@@ -92,7 +107,7 @@ def _total(
         return float(rows), 0.0
     variances = [len(table) * each for table, each in zip(counts, noise, strict=True)]
     variances.append(DiscreteLaplaceSum(rows_scale, 1).variance)
-    weights = [1 / max(variance, _TINY) for variance in variances]
+    weights = [1 / max(variance, TINY) for variance in variances]
     values = [*(float(table.sum()) for table in counts), float(rows)]
     return max(1.0, float(np.average(values, weights=weights))), 1 / sum(weights)
 
@@ -108,11 +123,11 @@ def nearest(table: Floats, total: float) -> Floats:
 def _conditional(family: Floats, noise: float) -> Floats:
     """Pr[child | parents], with as much of the child's own distribution as a cell has noise."""
     child = family.reshape(-1, family.shape[-1]).sum(axis=0)
-    mixed = family + max(noise, _TINY) * child / child.sum()
+    mixed = family + max(noise, TINY) * child / child.sum()
     return np.asarray(mixed / mixed.sum(axis=-1, keepdims=True))
 
 
-def project(network: Network, tables: Sequence[Floats], link: Link) -> Floats:
+def project(network: Network, tables: Sequence[NDArray[Any]], link: Link) -> Floats:
     """The table of a family, from the measured table that contains it."""
     home = network.home(link)
     flat = cell_map(network, network.measured[home], link.family)
@@ -152,7 +167,7 @@ class Agreement:
     def __init__(self, network: Network, variances: Sequence[float]) -> None:
         tables = network.measured
         self._precision = [
-            1 / max(variance * math.prod(network.shape(table)), _TINY)
+            1 / max(variance * math.prod(network.shape(table)), TINY)
             for table, variance in zip(tables, variances, strict=True)
         ]
         self._shared: list[list[tuple[int, NDArray[np.int64], Floats]]] = []

@@ -1,13 +1,13 @@
 """Answers from a network of noisy tables: probabilities by exact inference, times the total.
 
-The error of an answer is an estimate by the delta method. With c the noisy table of a family and
-Pr[x | π] = c(x, π)/c(π), the answer's derivative by c(x, π) is
+Where a measured table tells the count itself, its error follows from that table (`network_error`).
+Elsewhere the error is an estimate: what the network may miss, and noise, by the delta method. With
+c the noisy table of a family and Pr[x | π] = c(x, π)/c(π), the answer's derivative by c(x, π) is
 
     Pr[box | x, π] − Pr[box | π]
 
 to first order; the noise of a table has the same variance in every cell, so the squares of all
-derivatives add up to the answer's variance. The total brings its own part. What the network leaves
-out (dependences it does not have, the mending of negative counts) is not in this error.
+derivatives add up to the answer's variance. The total brings its own part.
 """
 
 from __future__ import annotations
@@ -26,13 +26,21 @@ from hushtable.query.batch import cells_as_ranges
 from hushtable.query.box import Box, Region
 from hushtable.query.cells import Estimates, Groups, all_codes
 from hushtable.query.inference import Elimination, Floats, Weights
-from hushtable.query.law import EstimatedNoise, NoiseLaw
+from hushtable.query.law import NoiseLaw
 from hushtable.query.network import Network
+from hushtable.query.network_error import (
+    MeasuredLaw,
+    ModelError,
+    Told,
+    alike_rows,
+    missed_part,
+    missed_together,
+)
 from hushtable.query.network_fit import FittedNetwork, cell_map
 
 NOTE = (
-    "inference on a network of noisy tables; the error is an estimate from the noise in the"
-    " tables, without what the network simplifies"
+    "inference on a network of noisy tables; the error is that of the tables where one has all"
+    " attributes asked for, and else an estimate of the noise and of what the network misses"
 )
 MOST_CELLS = 2**24
 
@@ -72,15 +80,46 @@ class NetworkReader:
         """The estimated counts of a region cut by groups of codes along some axes."""
         numbers = [len(ranges) for _, ranges in groups]
         rows = math.prod(numbers)
-        values, variances = np.zeros(rows), np.zeros(rows)
+        values, laws = np.zeros(rows), []
         held = [box for box in region if box.cells]
         for lot in self._lots(rows):
             places = np.unravel_index(lot, numbers) if numbers else ()
             boxes = [self._weights(box, groups, places) for box in held]
-            values[lot], variances[lot] = self._estimate(boxes, len(lot))
-        distinct, which = np.unique(variances, return_inverse=True)
-        laws = tuple(EstimatedNoise(float(variance)) for variance in distinct)
-        return Estimates(values, laws, which.reshape(-1))
+            values[lot], found = self._answer(boxes, len(lot))
+            laws += found
+        return Estimates(values, tuple(laws), np.arange(rows))
+
+    def _answer(self, boxes: Sequence[Weights], rows: int) -> tuple[Floats, list[NoiseLaw]]:
+        """The counts of unions of disjoint boxes, and the laws of their errors."""
+        values, laws = np.zeros(rows), np.empty(rows, object)
+        for lot, alike in alike_rows(self.network, boxes, rows):
+            values[lot], laws[lot] = self._answer_alike(alike, len(lot))
+        return values, laws.tolist()
+
+    def _answer_alike(self, boxes: Sequence[Weights], rows: int) -> tuple[Floats, list[NoiseLaw]]:
+        """The same, of questions that ask for the same attributes, and as finely."""
+        told = Told(self.fitted, rows)
+        for weights in boxes:
+            told.add(weights)
+        noises = told.noises()
+        if noises is not None:
+            values = self._counts(boxes, rows)
+            measured = zip(values.tolist(), told.sums.tolist(), noises, strict=True)
+            return values, [MeasuredLaw(*found) for found in measured]
+        values, variances = self._estimate(boxes, rows)
+        missed, most = missed_together(self.fitted, boxes, self._missed_part, rows)
+        columns = (values, variances, missed**2, np.maximum(most - values, 0.0))
+        return values, [ModelError(*row) for row in np.stack(columns, axis=1).tolist()]
+
+    def _counts(self, boxes: Sequence[Weights], rows: int) -> Floats:
+        shares = np.zeros(rows)
+        for weights in boxes:
+            shares += Elimination(self.fitted, weights).probabilities
+        return np.asarray(self.fitted.total * shares)
+
+    @cached_property
+    def _missed_part(self) -> float:
+        return missed_part(self.fitted)
 
     def _lots(self, rows: int) -> Iterator[NDArray[np.intp]]:
         widest = max(p.size for p in self.fitted.conditionals)
@@ -184,5 +223,6 @@ class NetworkReader:
             ends = np.stack([starts[lot], stops[lot]], axis=2)
             groups = [(axis, ends[:, axis]) for axis in range(starts.shape[1])]
             weights = self._weights(full, groups, [np.arange(len(lot))] * len(groups))
-            values[lot], variances[lot] = self._estimate([weights], len(lot))
+            values[lot], laws = self._answer([weights], len(lot))
+            variances[lot] = [law.variance for law in laws]
         return values, variances
