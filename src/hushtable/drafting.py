@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.counting.columns import ColumnError
-from hushtable.counting.source import column_names, open_table, silent_engine
+from hushtable.counting.silence import silent_engine
+from hushtable.counting.source import column_names, open_table
 from hushtable.errors import DataError
 from hushtable.schema import (
     Attribute,

@@ -47,9 +47,13 @@ def slow_label_code(text: str | None, labels: tuple[str, ...]) -> int | None:
         return labels.index(text)
     if text is None:
         return None
+    if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        alike = [i for i, label in enumerate(labels) if label.lower() == text.lower()]
+        return alike[0] if alike else slow_label_code("01"[text.lower() == "true"], labels)
     other = text.removesuffix(".0") if text.endswith(".0") else f"{text}.0"
     whole = text.removesuffix(".0").removeprefix("-")
     plain = whole == "0" or (whole.isascii() and whole.isdigit() and whole[0] != "0")
+    plain = plain and len(whole) <= 20 and -(2**63) <= int(text.removesuffix(".0")) < 2**64
     return labels.index(other) if plain and text != "-0" and other in labels else None
 
 
@@ -89,9 +93,11 @@ def slow_counts(rows: list[tuple[Any, ...]], schema: Schema) -> Counter[int]:
     return counts
 
 
-def counted(data: Any, schema: Schema, form: CsvFormat | None = None) -> Counter[int]:
+def counted(
+    data: Any, schema: Schema, form: CsvFormat | None = None, *, salt: str | None = None
+) -> Counter[int]:
     """What the engine counts."""
-    counts = count_table(data, schema, form)
+    counts = count_table(data, schema, form, salt=salt)
     assert len(set(counts.codes.tolist())) == len(counts.codes)
     assert (counts.counts > 0).all()
     return Counter(dict(zip(counts.codes.tolist(), counts.counts.tolist(), strict=True)))

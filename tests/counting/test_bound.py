@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -29,16 +28,11 @@ def schema(max_rows: int, size: int = 10) -> Schema:
     )
 
 
-def kept(rows: Rows, max_rows: int, size: int = 10) -> Counter[int]:
+def kept(rows: Rows, max_rows: int, size: int = 10, salt: str | None = None) -> Counter[int]:
     people, values = zip(*rows, strict=True) if rows else ((), ())
     kind = pa.string() if all(p is None or isinstance(p, str) for p in people) else None
     table = pa.table({"id": pa.array(people, kind), "v": pa.array(values, pa.int64())})
-    return counted(table, schema(max_rows, size))
-
-
-@pytest.fixture
-def salt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "token_hex", lambda size: "5a" * size)
+    return counted(table, schema(max_rows, size), salt=salt)
 
 
 def people(count: int, *, seed: int) -> Rows:
@@ -67,43 +61,43 @@ def test_each_person_keeps_min_of_max_rows_and_their_rows() -> None:
         assert per_person == {p: min(max_rows, n) for p, n in owned.items()}
 
 
-@pytest.mark.usefixtures("salt")
 def test_nobody_is_displaced_by_anybody_else() -> None:
     rows = people(60, seed=2)
-    before = kept(rows, 2, SIZE)
+    before = kept(rows, 2, SIZE, salt="s")
     for person in (0, 17, 59):
-        without = kept([row for row in rows if row[0] != f"p{person}"], 2, SIZE)
+        without = kept([row for row in rows if row[0] != f"p{person}"], 2, SIZE, salt="s")
         gone = before - without
         assert not without - before
         assert {cell // 100 for cell in gone} == {person} and gone.total() <= 2
-    newcomer = kept([("new", 5), *rows, ("new", 7), ("new", 5)], 2, SIZE)
+    newcomer = kept([("new", 5), *rows, ("new", 7), ("new", 5)], 2, SIZE, salt="s")
     assert not before - newcomer and (newcomer - before).total() == 2
 
 
-@pytest.mark.usefixtures("salt")
 def test_nobody_is_displaced_by_people_with_rows_like_theirs() -> None:
     """Rows of one cell are told apart within a person, never across people."""
     rows = [(f"p{person}", value) for person in range(60) for value in (1, 1, 1, 4, 4, 7)]
     newcomer: Rows = [("new", 1), ("new", 1), ("new", 4)]
-    before = kept(rows, 2)
-    for after in (kept([*newcomer, *rows], 2), kept([*rows, *newcomer], 2)):
+    before = kept(rows, 2, salt="s")
+    for after in (kept([*newcomer, *rows], 2, salt="s"), kept([*rows, *newcomer], 2, salt="s")):
         assert not before - after and (after - before).total() == 2
-    assert kept(rows[::-1], 2) == before
+    assert kept(rows[::-1], 2, salt="s") == before
 
 
-@pytest.mark.usefixtures("salt")
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
     rows = people(60, seed=3)
     shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
     assert shuffled != rows
-    assert kept(rows, 2, SIZE) == kept(shuffled, 2, SIZE) == kept(rows[::-1], 2, SIZE)
+    assert (
+        kept(rows, 2, SIZE, salt="s")
+        == kept(shuffled, 2, SIZE, salt="s")
+        == kept(rows[::-1], 2, SIZE, salt="s")
+    )
 
 
-@pytest.mark.usefixtures("salt")
 def test_rows_that_the_schema_drops_do_not_use_up_a_persons_share() -> None:
     rows = people(20, seed=4)
     outside = [(person, 10**6) for person, _ in rows]
-    assert kept(rows + outside, 2, SIZE) == kept(rows, 2, SIZE)
+    assert kept(rows + outside, 2, SIZE, salt="s") == kept(rows, 2, SIZE, salt="s")
 
 
 def test_a_fresh_secret_makes_a_fresh_choice() -> None:
@@ -190,7 +184,7 @@ def test_long_decimals_are_told_apart_as_ids(tmp_path: Path) -> None:
         assert counted(source, schema(1)) == {1: 2}
 
 
-@pytest.mark.parametrize("name", ["M?ller", "M\ufffdller", "?", "a\udc80"])
+@pytest.mark.parametrize("name", ["M\ufffdller", "a\udc80"])
 def test_ids_with_marks_of_broken_characters_are_nobody_s(name: str) -> None:
     frame = pd.DataFrame({"id": [name, "b", "b"], "v": [1, 1, 1]}, dtype=object)
     assert counted(frame, schema(1)) == {1: 1}

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from slow_encoding import counted, make
 
-from hushtable.counting.source import EngineError
+from hushtable.counting.silence import EngineError
 from hushtable.errors import DataError
 from hushtable.schema import Schema
 

@@ -2,19 +2,27 @@
 
 Which rows are kept is a function of that person's rows alone (and of a secret salt drawn for this
 run), so a newcomer never displaces anybody else's. Rows without an id belong to nobody and are
-dropped: pooled as one person, they would displace each other.
+dropped: pooled as one person, they would displace each other. The salt is a secret of its own, and
+has nothing to do with the key of the noise.
 """
 
 from __future__ import annotations
 
 import secrets
+from functools import cache
 from typing import Any
 
+from hushtable.counting.columns import stripped
 from hushtable.errors import DataError
 from hushtable.schema import Schema
 
 
-def bound_contributions(table: Any, schema: Schema) -> Any:
+def fresh_salt() -> str:
+    """128 bits of the operating system, as text."""
+    return secrets.token_hex(16)
+
+
+def bound_contributions(table: Any, schema: Schema, salt: str) -> Any:
     """Drop rows that the schema drops, then all but max_rows rows of every person.
 
     Rows of one person with the same codes are interchangeable, so it does not matter which of
@@ -29,8 +37,11 @@ def bound_contributions(table: Any, schema: Schema) -> Any:
     rows = rows.mutate(person=_person(rows[f"c{len(codes)}"]))
     rows = rows.filter(rows.person.notnull() & (rows.person != "")).select("person", *codes)
     rows = rows.mutate(twin=ibis.row_number().over(ibis.window(group_by=["person", *codes])))
-    salt = ibis.literal(secrets.token_hex(16))
-    parts = [salt, rows.person, *(rows[name].cast("string") for name in (*codes, "twin"))]
+    parts = [
+        ibis.literal(salt),
+        rows.person,
+        *(rows[name].cast("string") for name in (*codes, "twin")),
+    ]
     rows = rows.mutate(draw=ibis.literal("|").join(parts).hash())
     rows = rows.mutate(
         rank=ibis.row_number().over(
@@ -41,10 +52,10 @@ def bound_contributions(table: Any, schema: Schema) -> Any:
 
 
 def _person(column: Any) -> Any:
-    """The id as text without blanks around it; NULL for what cannot tell people apart.
+    """The id as text without blanks around it, or bytes in hexadecimal; NULL for no id.
 
-    That is NaN, as some tools write a missing number, and text with the marks that readers put in
-    the place of broken characters: two people whose ids are broken would displace each other.
+    That is also NaN, as some tools write a missing number, and text with the mark that readers put
+    in the place of broken characters: two people whose ids are broken would displace each other.
     """
     import ibis
 
@@ -53,6 +64,18 @@ def _person(column: Any) -> Any:
     if column.type().is_floating():
         # Adding zero makes 0 of −0, which is printed otherwise.
         column = ibis.cases((column.isnan(), ibis.null(column.type())), else_=column + 0.0)
-    person = column.cast("string").strip()
-    broken = person.contains("?") | person.contains("\ufffd")
-    return ibis.cases((broken, ibis.null("string")), else_=person)
+    if column.type().is_binary():  # any byte may be one of an id
+        return _hexadecimal()(column)
+    person = stripped(column.cast("string"))
+    return ibis.cases((person.contains("\ufffd"), ibis.null("string")), else_=person)
+
+
+@cache
+def _hexadecimal() -> Any:
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="hex", signature=(("binary",), "string"))
+    def hexadecimal(value):  # type: ignore[no-untyped-def]
+        """What every engine calls hex."""
+
+    return hexadecimal

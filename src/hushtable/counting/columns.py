@@ -50,6 +50,18 @@ def select_columns(table: Any, positions: Iterable[int]) -> Any:
     )
 
 
+def stripped(text: Any) -> Any:
+    """Text without the blanks around it: spaces, tabs, line ends and feeds.
+
+    Stripping is slow, so that the engine strips only what begins or ends with a character up to
+    the space.
+    """
+    import ibis
+
+    blank = (text < "!") | (text.right(1) <= " ")
+    return ibis.cases((blank, text.strip()), else_=text)
+
+
 def sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 

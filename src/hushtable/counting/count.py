@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counting.bound import bound_contributions
+from hushtable.counting.bound import bound_contributions, fresh_salt
 from hushtable.counting.csvfile import CsvFormat
 from hushtable.counting.encode import encode
-from hushtable.counting.source import open_table, silent_engine
+from hushtable.counting.silence import silent_engine
+from hushtable.counting.source import open_table
 from hushtable.counting.tally import Tally
 from hushtable.errors import DataError
 from hushtable.schema import Schema
@@ -45,8 +46,14 @@ class CodedColumns:
     columns: tuple[NDArray[np.unsignedinteger[Any]], ...]
 
 
-def count_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Counts:
-    """Encode and bound contributions inside the engine; count the cells as it tells them."""
+def count_table(
+    data: Any, schema: Schema, csv: CsvFormat | None = None, *, salt: str | None = None
+) -> Counts:
+    """Encode and bound contributions inside the engine; count the cells as it tells them.
+
+    Which rows of a person count depends on a secret. A `salt` takes its place in tests and audits,
+    which compare tables; nothing counted with one may be published.
+    """
     if schema.cells > MAX_CELLS:
         raise DataError(
             f"the domain has about 10^{math.log10(schema.cells):.1f} cells; cell counts need at"
@@ -54,17 +61,22 @@ def count_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Coun
         )
 
     tally = Tally()
-    with _bounded_rows(data, schema, csv) as rows:
+    with _bounded_rows(data, schema, csv, salt) as rows:
         for batch in _batches(rows.select(cell=_linear_code(rows, schema))):
             tally.add(batch["cell"].to_numpy())
     return Counts(schema.shape, *tally.result())
 
 
-def code_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> CodedColumns:
-    """Encode and bound contributions inside the engine; keep the rows, as small integers."""
+def code_table(
+    data: Any, schema: Schema, csv: CsvFormat | None = None, *, salt: str | None = None
+) -> CodedColumns:
+    """Encode and bound contributions inside the engine; keep the rows, as small integers.
+
+    For `salt` see `count_table`.
+    """
     narrow = [np.min_scalar_type(size - 1) for size in schema.shape]
 
-    with _bounded_rows(data, schema, csv) as rows:
+    with _bounded_rows(data, schema, csv, salt) as rows:
         names = [f"k{i}" for i in range(len(narrow))]
         codes = {n: rows[n].cast(str(kind)) for n, kind in zip(names, narrow, strict=True)}
         arrow = rows.get_backend().to_pyarrow(rows.select(**codes))
@@ -72,10 +84,15 @@ def code_table(data: Any, schema: Schema, csv: CsvFormat | None = None) -> Coded
 
 
 @contextmanager
-def _bounded_rows(data: Any, schema: Schema, csv: CsvFormat | None) -> Iterator[Any]:
+def _bounded_rows(
+    data: Any, schema: Schema, csv: CsvFormat | None, salt: str | None
+) -> Iterator[Any]:
     """The encoded rows, contributions bounded, while the engine that holds them is open."""
-    with open_table(data, _columns(schema), csv) as table, silent_engine(_PROBLEM):
-        yield bound_contributions(encode(table, schema), schema)
+    secret = fresh_salt() if salt is None else salt  # before anything is read
+    ids = [schema.unit.column] if schema.unit else []
+    names = [attribute.name for attribute in schema.attributes] + ids
+    with open_table(data, names, csv, ids=ids) as table, silent_engine(_PROBLEM):
+        yield bound_contributions(encode(table, schema), schema, secret)
 
 
 def _batches(table: Any) -> Any:
@@ -87,11 +104,6 @@ def _batches(table: Any) -> Any:
     for listed in table.op().find(InMemoryTable):  # lists of labels, which the engine must know
         engine.to_pyarrow(listed.to_expr().limit(0))
     return engine.con.sql(ibis.to_sql(table)).to_arrow_reader(_BATCH)
-
-
-def _columns(schema: Schema) -> list[str]:
-    names = [attribute.name for attribute in schema.attributes]
-    return names + ([schema.unit.column] if schema.unit else [])
 
 
 def _linear_code(rows: Any, schema: Schema) -> Any:

@@ -1,36 +1,44 @@
-"""CSV files: packed or not, in any encoding, as text that the engine reads record by record.
+"""CSV files: packed or not, in most encodings, as Arrow columns of text.
 
 How a file is written is told by its ending, its byte-order mark and its first line, or by the
-owner; never by the values in it.
+owner; never by the values in it. Files are read as streams: no copy of them is made.
 """
 
 from __future__ import annotations
 
 import bz2
 import codecs
-import csv
 import gzip
 import lzma
 import re
-import shutil
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from hushtable.counting.columns import sql_paths, sql_text
-from hushtable.counting.records import MAX_LINE, is_record, plain_lines
+from hushtable.counting.columns import match_columns
+from hushtable.counting.records import MAX_LINE, Layout, record_batches, split_line, whole_lines
+from hushtable.counting.silence import raise_alone
+from hushtable.counting.stream import Stream
 from hushtable.errors import DataError, OptionError
 
 _PLAIN = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
-# Codecs without a state that outlives a character: what one line says must not change the next.
-_ENCODINGS = re.compile(
-    r"ascii|utf-8(-sig)?|utf-(16|32)(-le|-be)?|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
-    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|johab"
+# Codecs without a state that outlives a line: what one line says must not change the next. Those
+# of characters of several bytes are given one line at a time, for the same reason.
+_UTF_8 = ("utf-8", "utf-8-sig")
+_OF_BYTES = re.compile(r"ascii|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620")
+_OF_CHARACTERS = re.compile(
+    r"cp(932|949|950)|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|johab"
 )
-_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (b"\xfe\xff", "utf-16"))
+_WIDE = re.compile(r"utf-(16|32)(-le|-be)?")
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_NO_WIDE = (
+    "CSV files in UTF-16 and UTF-32 are not read, since one damaged line would change all below it;"
+    " convert the file, as in: iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv"
+)
+_PIECE = 2**22
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,10 @@ class CsvFormat:
         try:
             name = _codec(self.encoding or "utf-8")
         except (LookupError, TypeError, ValueError):
-            raise OptionError("the CSV encoding is not one that Python knows") from None
-        if not _ENCODINGS.fullmatch(name):
+            raise_alone(OptionError("the CSV encoding is not one that Python knows"))
+        if _WIDE.fullmatch(name):
+            raise OptionError(_NO_WIDE)
+        if name not in _UTF_8 and not (_OF_BYTES.fullmatch(name) or _OF_CHARACTERS.fullmatch(name)):
             raise OptionError("the CSV encoding is one in which a line can change the next")
 
 
@@ -74,66 +84,81 @@ def is_csv(path: str) -> bool:
 
 
 def csv_source(
-    paths: Sequence[str], columns: Sequence[str], form: CsvFormat, folder: Path
-) -> tuple[str, list[str]]:
-    """SQL that reads the files, every field as text, and the names in their first line.
-
-    What has to be unpacked, decoded or cleaned first is copied to the folder.
-    """
-    plain = [_plain_copy(Path(path), form, folder) for path in paths]
-    headers = {read_header(path) for path in plain}
+    paths: Sequence[str], columns: Sequence[str], form: CsvFormat
+) -> tuple[Stream, list[int]]:
+    """The needed columns of the files as a stream of text, and which of its columns each is."""
+    headers = {read_header(Path(path), form) for path in paths}
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
-    header = headers.pop()
-    delimiter, names = _split_header(header, columns, form)
-    if not is_record(header, delimiter):
-        raise DataError(
-            "the first line of the CSV file is no well-formed list of names; check its quotes"
-        )
-    clean = [
-        str(plain_lines(path, folder, delimiter=delimiter, multiline=form.multiline))
-        for path in plain
-    ]
-    types = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(names)))
-    source = (
-        f"read_csv({sql_paths(clean)}, auto_detect = false, header = true, columns = {{{types}}},"
-        f" delim = {sql_text(delimiter)}, quote = '\"', escape = '\"', nullstr = '',"
-        " new_line = '\\n',"
-        " ignore_errors = true, strict_mode = false, parallel = false, hive_partitioning = false)"
-    )
-    return source, names
+    delimiter, names = _split_header(headers.pop(), columns, form)
+    positions = match_columns(names, columns)
+    needed = tuple(dict.fromkeys(positions))
+    layout = Layout(delimiter, len(names), needed, form.multiline)
+
+    def batches() -> Iterator[Any]:
+        for path in paths:
+            yield from record_batches(_rows(Path(path), form), layout)
+
+    return Stream.of_text(len(needed), batches), [needed.index(position) for position in positions]
 
 
-def header_names(path: str, folder: Path) -> list[str]:
+def header_names(path: str) -> list[str]:
     """The names in a file's first line, by the delimiter that gives most of them."""
-    header = read_header(_plain_copy(Path(path), CsvFormat(), folder))
-    return max((_fields(header, delimiter) for delimiter in _DELIMITERS), key=len)
+    header = read_header(Path(path), CsvFormat())
+    return _checked(max((_names(header, delimiter) for delimiter in _DELIMITERS), key=len))
 
 
-def read_header(path: Path) -> str:
-    """The first line of a plain file."""
-    with open(path, "rb") as file:
-        line = file.readline(MAX_LINE + len("\r\n") + 1)
+def read_header(path: Path, form: CsvFormat) -> str:
+    """The first line of a file."""
+    line = next(_lines(path, form, MAX_LINE + len("\r\n") + 1), b"").partition(b"\n")[0]
     try:
-        return line.decode("utf-8-sig").rstrip("\r\n")
+        return line.decode("utf-8").removesuffix("\r")
     except UnicodeDecodeError:
-        raise DataError("the first line of the CSV file is not UTF-8 text") from None
+        raise_alone(DataError("the first line of the CSV file is not UTF-8 text"))
 
 
-def _plain_copy(path: Path, form: CsvFormat, folder: Path) -> Path:
-    """The file itself if it is plain UTF-8, else a copy that is."""
-    unpack = next((_PACKED[end] for end in _PACKED if path.name.lower().endswith(end)), None)
-    copy = folder / f"plain-{len(list(folder.iterdir()))}.csv"
+def _rows(path: Path, form: CsvFormat) -> Iterator[bytes]:
+    """Whole lines, without the first one."""
+    lines = _lines(path, form, _PIECE)
+    yield next(lines, b"").partition(b"\n")[2]
+    yield from lines
+
+
+def _lines(path: Path, form: CsvFormat, size: int) -> Iterator[bytes]:
+    """Whole lines in UTF-8, some at a time, without a byte-order mark."""
+    codec = _codec(form.encoding or "utf-8")
+    if codec in _UTF_8:
+        return whole_lines(_pieces(path, size))
+    # No byte of a longer character is a line end in any of these.
+    newline = "\n".encode(codec)
+    return (_decoded(block, codec, newline) for block in whole_lines(_pieces(path, size), newline))
+
+
+def _decoded(lines: bytes, codec: str, newline: bytes) -> bytes:
+    """Lines as UTF-8; what cannot be decoded becomes a mark of that."""
+    if not _OF_CHARACTERS.fullmatch(codec):
+        return lines.decode(codec, "replace").encode()
+    texts = (
+        # A line that is too long, or its start, stays one that does not count.
+        '"' if len(line) > MAX_LINE + 1 else line.decode(codec, "replace")
+        for line in lines.split(newline)
+    )
+    return "\n".join(texts).encode()
+
+
+def _pieces(path: Path, size: int) -> Iterator[bytes]:
+    """What is in a file, unpacked, without the mark that says how it is encoded."""
+    unpack = next((_PACKED[end] for end in _PACKED if path.name.lower().endswith(end)), _open_plain)
     try:
-        with (unpack or _open_plain)(path) as file:
-            encoding = form.encoding or _marked_encoding(path, unpack)
-            if unpack is None and _codec(encoding) == "utf-8":
-                return path
-            with open(copy, "wb") as plain:
-                _recode(file, plain, encoding)
+        with unpack(path) as file:
+            piece = file.read(4)  # as long as the longest mark
+            if piece.startswith(_WIDE_MARKS):
+                raise DataError(_NO_WIDE)
+            yield piece.removeprefix(codecs.BOM_UTF8)
+            while piece := file.read(size):
+                yield piece
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
-        raise DataError(f"{path} could not be opened; check that it is complete") from None
-    return copy
+        raise_alone(DataError(f"{path} could not be opened; check that it is complete"))
 
 
 def _open_plain(path: Path) -> IO[bytes]:
@@ -154,43 +179,31 @@ _PACKED: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def _marked_encoding(path: Path, unpack: Callable[[Path], Any] | None) -> str:
-    with (unpack or _open_plain)(path) as file:
-        start = file.read(4)
-    return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
-
-
-def _recode(file: Any, plain: IO[bytes], encoding: str) -> None:
-    """Copy as UTF-8, without a byte-order mark; what cannot be decoded becomes a mark of that.
-
-    Bytes of a file that is UTF-8 already are copied as they are: the engine drops broken rows.
-    """
-    if _codec(encoding) == "utf-8":
-        shutil.copyfileobj(file, plain, 2**20)
-        return
-    decoder = codecs.getincrementaldecoder(_codec(encoding))("replace")
-    while piece := file.read(2**20):
-        plain.write(decoder.decode(piece).encode("utf-8", "replace"))
-    plain.write(decoder.decode(b"", True).encode("utf-8", "replace"))
-
-
 def _split_header(header: str, columns: Sequence[str], form: CsvFormat) -> tuple[str, list[str]]:
     """The delimiter under which the header has most of the schema's columns."""
 
     def score(delimiter: str) -> int:
-        present = {name.strip().casefold() for name in _fields(header, delimiter)}
+        present = {name.strip().casefold() for name in _names(header, delimiter)}
         return sum(name.casefold() in present for name in columns)
 
     delimiter = form.delimiter or max(_DELIMITERS, key=score)
-    return delimiter, _fields(header, delimiter)
+    return delimiter, _checked(_names(header, delimiter))
 
 
-def _fields(header: str, delimiter: str) -> list[str]:
-    """The names of the columns; behind a delimiter that ends the line there is none."""
-    try:
-        names = next(csv.reader([header], delimiter=delimiter), [])
-    except csv.Error:  # a field that no name could be
-        return []
+def _names(header: str, delimiter: str) -> list[str]:
+    """The names of the columns, none if they are not well-formed.
+
+    Behind a delimiter that ends the line there is no column.
+    """
+    names = split_line(header, delimiter) or []
     while names and not names[-1].strip():
         names.pop()
+    return names
+
+
+def _checked(names: list[str]) -> list[str]:
+    if not names:
+        raise DataError(
+            "the first line of the CSV file is no well-formed list of names; check its quotes"
+        )
     return names

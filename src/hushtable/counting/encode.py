@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from hushtable.counting.columns import stripped
 from hushtable.errors import DataError
 from hushtable.schema import Attribute, Dates, Edges, IntegerRange, Labels, Schema
 from hushtable.schema.attribute import EXACT_INTEGERS, is_integer_text
@@ -53,7 +54,24 @@ def _checked(column: Any, attribute: Attribute) -> Any:
         raise DataError(f"{shown}; the schema says dates")
     if isinstance(attribute.values, IntegerRange | Edges) and not numeric:
         raise DataError(f"{shown}; the schema says numbers")
+    if isinstance(attribute.values, Labels):
+        _check_labels(kind, attribute.values, shown)
     return column
+
+
+def _check_labels(kind: Any, values: Labels, shown: str) -> None:
+    """Refuse labels that no value of a type can have, or that several values would."""
+    if kind.is_boolean() and not {"true", "false"} & values.spellings.keys():
+        raise DataError(f"{shown}; the schema's labels for it must be true and false, or 1 and 0")
+    whole = [int(label) for label in values.spellings if is_integer_text(label)]
+    if kind.is_integer() and not whole:
+        raise DataError(f"{shown}; none of the schema's labels for it is such a number")
+    if kind.is_floating():
+        exact = EXACT_INTEGERS if kind.nbytes == 8 else 2**24 - 1
+        if any(abs(number) > exact for number in whole):
+            raise DataError(
+                f"{shown}, which rounds labels beyond ±{exact}; store it as integers or as text"
+            )
 
 
 def _number(column: Any) -> Any:
@@ -66,7 +84,7 @@ def _number(column: Any) -> Any:
 
     number = column.try_cast("float64")
     if column.type().is_string():
-        text = column.strip()
+        text = stripped(column)
         number = ibis.cases(
             (text.lower() == "true", ibis.literal(1.0)),
             (text.lower() == "false", ibis.literal(0.0)),
@@ -83,7 +101,7 @@ def _date_number(column: Any, dates: Dates) -> Any:
     import ibis
 
     if column.type().is_string() or column.type().is_integer():
-        text = column.cast("string").strip()
+        text = stripped(column.cast("string"))
         moment = ibis.coalesce(
             *((text + rest).try_cast("timestamp") for rest in ("", "-01", "-01-01"))
         )
@@ -189,7 +207,7 @@ def _text(column: Any) -> Any:
     """What is compared with the labels: text without blanks around it, or an integer."""
     if column.type().is_integer():
         return column
-    return column.strip() if column.type().is_string() else column.cast("string")
+    return stripped(column) if column.type().is_string() else column.cast("string")
 
 
 def _join_labels(table: Any, labelled: dict[str, Attribute]) -> Any:
@@ -219,8 +237,14 @@ def _labels(text: Any, attribute: Attribute, name: str) -> Any:
     codes = attribute.values.spellings
     keys: Any
     if text.type().is_integer():  # an integer's text is a label exactly if the label is its text
-        codes = {label: code for label, code in codes.items() if is_integer_text(label)}
-        keys = pa.array(map(int, codes), pa.int64())
+        unsigned = text.type().is_unsigned_integer()
+        low, high = (0, 2**64) if unsigned else (-(2**63), 2**63)
+        codes = {
+            label: code
+            for label, code in codes.items()
+            if is_integer_text(label) and low <= int(label) < high
+        }
+        keys = pa.array(map(int, codes), pa.uint64() if unsigned else pa.int64())
     else:
         keys = pa.array(codes, pa.string())
     return ibis.memtable(

@@ -8,7 +8,7 @@ differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,12 @@ from hushtable.counting.columns import (
     sql_name,
     sql_paths,
 )
-from hushtable.counting.readable import check_type, is_long_decimal, readable_batch
+from hushtable.counting.readable import ID_MARK, MARK, check_type, is_long_decimal, readable_batch
+from hushtable.counting.stream import Stream
 from hushtable.errors import DataError
 
 # What the engine reads whatever the bits: text with `?` for bytes that are none, numbers, days.
+# An id with a real `?` would look like a broken one, so that Arrow reads the text of ids.
 _EVERY_VALUE = {
     *("VARCHAR", "BOOLEAN", "FLOAT", "DOUBLE", "DATE", "UUID", "BLOB", '"NULL"'),
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
@@ -40,7 +42,9 @@ class _File:
     engine_types: tuple[str, ...]
 
 
-def open_parquet(connection: Any, paths: Sequence[str], columns: Sequence[str]) -> Any:
+def open_parquet(
+    connection: Any, paths: Sequence[str], columns: Sequence[str], ids: Collection[str] = ()
+) -> Any:
     """An Ibis table with these columns of the files, renamed to c0, c1, …
 
     Files of different types are refused: the engine would cast all to the types of the first, and
@@ -49,10 +53,13 @@ def open_parquet(connection: Any, paths: Sequence[str], columns: Sequence[str]) 
     files = [_declared(connection, path, columns) for path in paths]
     if len({file.engine_types for file in files}) > 1:
         raise DataError("the Parquet files do not all have the same types of columns")
-    if _EVERY_VALUE.issuperset(files[0].engine_types):
+    kinds = dict(zip(columns, files[0].engine_types, strict=True))
+    text_ids = any(kinds[name] == "VARCHAR" for name in ids)
+    if _EVERY_VALUE.issuperset(kinds.values()) and not text_ids:
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS {_engine_source(files)}")
     else:
-        connection.con.register("hush_source", _arrow_source(files))
+        marks = [ID_MARK if name in ids else MARK for name in columns]
+        connection.con.register("hush_source", _arrow_source(files, marks))
     return select_columns(connection.table("hush_source"), range(len(columns)))
 
 
@@ -107,27 +114,28 @@ def _read(paths: Sequence[str]) -> str:
     )
 
 
-def _arrow_source(files: Sequence[_File]) -> Any:
+def _arrow_source(files: Sequence[_File], marks: Sequence[str]) -> Stream:
     """A stream of the needed columns in which every value can be read."""
     import pyarrow as pa
 
     def batches() -> Iterator[Any]:
         for file in files:
-            yield from _batches(file)
+            for batch in _batches(file):
+                yield readable_batch(batch, marks)
 
     with _arrow_file(files[0].path) as first:
         fields = [first.schema_arrow.field(position) for position in files[0].positions]
     empty = pa.RecordBatch.from_arrays(
         [pa.nulls(0, f.type) for f in fields], schema=pa.schema(fields)
     )
-    return pa.RecordBatchReader.from_batches(readable_batch(empty).schema, batches())
+    return Stream(readable_batch(empty, marks).schema, batches)
 
 
 def _batches(declared: _File) -> Iterator[Any]:
     with _arrow_file(declared.path) as file:
         names = [file.schema_arrow.names[position] for position in declared.positions]
         for batch in file.iter_batches(columns=names):
-            yield readable_batch(batch.select(names))
+            yield batch.select(names)
 
 
 def _arrow_file(path: str) -> Any:

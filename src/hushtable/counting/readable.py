@@ -8,11 +8,16 @@ alone.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
 from hushtable.counting.columns import ColumnError
 
+MARK, ID_MARK = "?", "\ufffd"  # for bytes that are no text
+
+_BROKEN = re.compile("[\udc80-\udcff]")
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800  # seconds since 1970
 _MOST_DIGITS = 38  # of the engine's decimals
@@ -53,50 +58,57 @@ def is_long_decimal(kind: Any) -> bool:
     return bool(pa.types.is_decimal(kind)) and kind.precision > _MOST_DIGITS
 
 
-def readable(data: Any, names: Any) -> Any:
-    """A table or a stream of batches with the same rows, every value of which can be read."""
+def readable(data: Any, names: Sequence[str], ids: Collection[str] = ()) -> Any:
+    """A table or a stream of batches with the same rows, every value of which can be read.
+
+    Bytes that are no text become `?`, as in the engine's own reader; in ids, a mark that no other
+    text has.
+    """
     import pyarrow as pa
 
     for kind, name in zip(data.schema.types, names, strict=True):
         check_type(kind, name)
+    marks = [ID_MARK if name in ids else MARK for name in names]
     if isinstance(data, pa.Table):
-        return _table(data)
-    schema = _table(data.schema.empty_table()).schema
-    return pa.RecordBatchReader.from_batches(schema, map(readable_batch, data))
+        return _table(data, marks)
+    schema = _table(data.schema.empty_table(), marks).schema
+    batches = (readable_batch(batch, marks) for batch in data)
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _table(table: Any) -> Any:
+def _table(table: Any, marks: Sequence[str]) -> Any:
     """Chunk by chunk: together, they may be longer than an array can be."""
     import pyarrow as pa
 
     columns = [
-        pa.chunked_array([_readable(chunk) for chunk in column.chunks])
+        pa.chunked_array([_readable(chunk, mark) for chunk in column.chunks])
         if column.num_chunks
-        else _readable(pa.nulls(0, column.type))
-        for column in table.columns
+        else _readable(pa.nulls(0, column.type), mark)
+        for column, mark in zip(table.columns, marks, strict=True)
     ]
     return pa.table(columns, names=[f"c{i}" for i in range(len(columns))])
 
 
-def readable_batch(batch: Any) -> Any:
+def readable_batch(batch: Any, marks: Sequence[str]) -> Any:
     """A batch with the same rows, every value of which can be read."""
     import pyarrow as pa
 
     names = [f"c{i}" for i in range(batch.num_columns)]
-    return pa.RecordBatch.from_arrays([_readable(column) for column in batch.columns], names=names)
+    columns = [_readable(*pair) for pair in zip(batch.columns, marks, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _readable(column: Any) -> Any:
+def _readable(column: Any, mark: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_run_end_encoded(kind):
-        return _readable(pc.run_end_decode(column))
+        return _readable(pc.run_end_decode(column), mark)
     if pa.types.is_dictionary(kind):
-        return _readable(column.dictionary).take(column.indices)
+        return _readable(column.dictionary, mark).take(column.indices)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _texts(column)
+        return _texts(column, mark)
     if pa.types.is_timestamp(kind):
         return _times(column)
     if pa.types.is_decimal(kind):
@@ -106,8 +118,8 @@ def _readable(column: Any) -> Any:
     return column
 
 
-def _texts(column: Any) -> Any:
-    """Text as it is; where bytes are no text, `?` stands for each of them."""
+def _texts(column: Any, mark: str) -> Any:
+    """Text as it is; where bytes are no text, the mark stands for each of them."""
     import pyarrow as pa
 
     raw = column.cast(pa.large_binary())
@@ -116,15 +128,14 @@ def _texts(column: Any) -> Any:
     except pa.ArrowInvalid:
         if len(raw) > _FEW:  # the rest need not wait for one that is broken
             middle = len(raw) // 2
-            return pa.concat_arrays([_texts(raw[:middle]), _texts(raw[middle:])])
+            return pa.concat_arrays([_texts(raw[:middle], mark), _texts(raw[middle:], mark)])
         values = (value.as_py() for value in raw)
-        decoded = [None if value is None else _decoded(value) for value in values]
+        decoded = [None if value is None else _decoded(value, mark) for value in values]
         return pa.array(decoded, pa.large_string())
 
 
-def _decoded(value: bytes) -> str:
-    """As the engine reads Parquet files: one mark for every byte that belongs to no character."""
-    return value.decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode("utf-8")
+def _decoded(value: bytes, mark: str) -> str:
+    return _BROKEN.sub(mark, value.decode("utf-8", "surrogateescape"))
 
 
 def _decimals(column: Any) -> Any:

@@ -1,16 +1,19 @@
-"""CSV files as lines that cannot change how each other is read.
+"""CSV records: lines of text as Arrow columns, none of which can change how another is read.
 
 Readers of CSV let one record reach into the next: by a quote that is never closed, a lone carriage
 return, bytes that are no text, or where their buffers happen to end. Here a row is a line. Every
-line is judged by itself; one that is not well-formed is dropped, and the engine reads a file in
-which all that is left is plain. Line breaks inside quotes are read only where the owner says that
-the file has them, and vouches that it was written correctly.
+line is judged by itself, and every file is read in this one way, whatever it holds; a line that is
+not well-formed is dropped. Line breaks inside quotes are read only where the owner says that the
+file has them, and vouches that it was written correctly.
 """
 
 from __future__ import annotations
 
-import mmap
-from pathlib import Path
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,96 +21,141 @@ from numpy.typing import NDArray
 
 from hushtable.compiled import compiled
 
-# The most bytes of a line; far below what the engine takes, so that it never has to decide.
+# The most bytes of a line. A reader need not hold more of one than it takes to see that.
 MAX_LINE = 2**20
-
-_MARK = b"\xef\xbb\xbf"
-
-
-def plain_lines(path: Path, folder: Path, *, delimiter: str, multiline: bool) -> Path:
-    """The file itself if the engine can only read it one way, else a copy in the folder."""
-    size = path.stat().st_size
-    if not size:
-        return path
-    copy = folder / f"lines-{len(list(folder.iterdir()))}.csv"
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        data: NDArray[np.uint8] = np.frombuffer(content, np.uint8)
-        try:
-            if content[-1:] == b"\n" and _is_plain(data, _start(data)):
-                return path
-            lines = np.memmap(copy, np.uint8, "w+", shape=(size + 1,))
-            length = copy_lines(data, lines, delimiter, multiline)
-            lines.flush()
-            del lines
-        finally:
-            del data  # the map cannot be closed while the array refers to it
-    with open(copy, "r+b") as written:
-        written.truncate(length)
-    return copy
+_ENOUGH = MAX_LINE + len("\r\n")
 
 
-def copy_lines(
-    data: NDArray[np.uint8], lines: NDArray[np.uint8], delimiter: str, multiline: bool
-) -> int:
-    """Copy the first line and all that are well-formed; returns the length of the copy."""
-    return int(_copy(data, _start(data), lines, ord(delimiter), multiline))
+@dataclass(frozen=True)
+class Layout:
+    """How records are written, and which of their fields are needed."""
+
+    delimiter: str
+    fields: int
+    """The least number of fields of a record; further ones are ignored."""
+    needed: tuple[int, ...]
+    multiline: bool = False
+
+    def places(self) -> NDArray[np.int32]:
+        """For each field, which of the needed ones it is, or −1."""
+        places = np.full(max(self.fields, *self.needed) + 1, -1, np.int32)
+        places[list(self.needed)] = range(len(self.needed))
+        return places
 
 
-def is_record(line: str, delimiter: str) -> bool:
-    """Whether a line is fields, plain or in quotes, and nothing else."""
+def whole_lines(pieces: Iterable[bytes], newline: bytes = b"\n") -> Iterator[bytes]:
+    """The same bytes, cut behind line ends only; of a line too long to count, only its start.
+
+    The last line gets an end if it has none.
+    """
+    rest = b""
+    for piece in pieces:
+        cut = piece.rfind(newline) + 1
+        if cut:
+            yield rest + piece[:cut]
+            rest = piece[cut:]
+        else:
+            rest = (rest + piece)[:_ENOUGH]
+    if rest:
+        yield rest + newline
+
+
+def record_batches(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
+    """The needed fields of all well-formed records as batches of text columns c0, c1, …
+
+    A block is whole lines. Blocks are read side by side; where a record may be several lines, only
+    one after another.
+    """
+    if layout.multiline:
+        yield from _records_of_lines(blocks, layout)
+        return
+    workers = os.cpu_count() or 1
+    waiting: deque[Future[tuple[Any, int]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for block in blocks:
+            waiting.append(pool.submit(read_block, block, layout))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()[0]
+        for found in waiting:
+            yield found.result()[0]
+
+
+def _records_of_lines(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
+    """A record that begins near the end of a block is read together with the next one."""
+    rest = b""
+    for block in blocks:
+        batch, end = read_block(rest + block, layout, last=False)
+        rest = (rest + block)[end:]
+        yield batch
+    yield read_block(rest, layout)[0]
+
+
+def read_block(block: bytes, layout: Layout, *, last: bool = True) -> tuple[Any, int]:
+    """A batch of the block's records, and where the first that was not read begins."""
+    import pyarrow as pa
+
+    data: NDArray[np.uint8] = np.frombuffer(block, np.uint8)
+    shape = (len(layout.needed), block.count(b"\n") + 1)
+    starts, ends = np.empty(shape, np.int32), np.empty(shape, np.int32)
+    stop = len(data) if last or not layout.multiline else len(data) - _ENOUGH
+    how = (ord(layout.delimiter), layout.multiline, layout.fields, layout.places())
+    rows, end = _read_records(data, stop, *how, starts, ends)
+    columns = [_text_column(data, starts[i, :rows], ends[i, :rows]) for i in range(shape[0])]
+    return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(shape[0])]), end
+
+
+def _text_column(data: NDArray[np.uint8], starts: Any, ends: Any) -> Any:
+    import pyarrow as pa
+
+    offsets = np.empty(len(starts) + 1, np.int32)
+    offsets[0] = 0
+    np.cumsum(ends - np.where(starts < 0, ~starts, starts), out=offsets[1:])
+    text = np.empty(offsets[-1], np.uint8)
+    _gather(data, starts, ends, offsets, text)
+    return pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def split_line(line: str, delimiter: str) -> list[str] | None:
+    """The fields of a line; None if it is not fields, plain or in quotes, and nothing else."""
     data: NDArray[np.uint8] = np.frombuffer(line.encode(), np.uint8)
-    return bool(_is_record(data, 0, len(data), ord(delimiter)))
+    places = np.arange(len(data) + 1, dtype=np.int32)
+    starts, ends = np.empty((len(places), 1), np.int32), np.empty((len(places), 1), np.int32)
+    found = _read_fields(data, 0, len(data), ord(delimiter), places, starts, ends, 0)
+    if found < 0:
+        return None
+    fields: list[str] = _text_column(data, starts[:found].ravel(), ends[:found].ravel()).to_pylist()
+    return fields
 
 
-def _start(data: NDArray[np.uint8]) -> int:
-    """Behind a byte-order mark, which belongs to no line."""
-    return len(_MARK) if data[: len(_MARK)].tobytes() == _MARK else 0
-
-
-_QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
-
-
-@compiled
-def _is_plain(data: Any, start: int) -> Any:
-    """Whether there is no quote and no carriage return, all is UTF-8, and no line is long."""
-    line = start
-    position = start
-    while position < len(data):
-        byte = data[position]
-        if byte in (_QUOTE, _RETURN) or position - line > MAX_LINE:
-            return False
-        if byte == _NEWLINE:
-            line = position + 1
-        width = _character(data, position, len(data))
-        if width == 0:
-            return False
-        position += width
-    return True
+_QUOTE, _NEWLINE, _RETURN, _SPACE, _TAB = (ord(character) for character in '"\n\r \t')
 
 
 @compiled
-def _copy(data: Any, position: int, lines: Any, delimiter: int, multiline: bool) -> Any:
-    length = 0
-    first = True
-    while position < len(data):
+def _read_records(
+    data: Any,
+    stop: int,
+    delimiter: int,
+    multiline: bool,
+    fields: int,
+    places: Any,
+    starts: Any,
+    ends: Any,
+) -> Any:
+    """Note where the needed fields of all records that begin before `stop` are."""
+    rows = 0
+    position = 0
+    while position < stop:
         # Only with the owner's word does a quote that is open take in the lines below.
         end = _record_end(data, position) if multiline else _line_end(data, position)
-        stop = end
-        if stop > position and data[stop - 1] == _RETURN:
-            stop -= 1
-        good = _is_record(data, position, stop, delimiter)
-        if not good:
+        found = _read_fields(
+            data, position, _text_end(data, position, end), delimiter, places, starts, ends, rows
+        )
+        if found >= fields:
+            rows += 1
+        if found < 0:
             end = _line_end(data, position)
-            stop = end
-        if good or first:
-            for i in range(position, stop):
-                lines[length] = data[i]
-                length += 1
-            lines[length] = _NEWLINE
-            length += 1
-        first = False
         position = end + 1
-    return length
+    return rows, position
 
 
 @compiled
@@ -120,7 +168,7 @@ def _line_end(data: Any, position: int) -> Any:
 @compiled
 def _record_end(data: Any, position: int) -> Any:
     """The first line end with an even number of quotes before it, as in every good record."""
-    last = min(len(data), position + MAX_LINE + 2)
+    last = min(len(data), position + _ENOUGH)
     quoted = False
     for i in range(position, last):
         if data[i] == _QUOTE:
@@ -131,25 +179,60 @@ def _record_end(data: Any, position: int) -> Any:
 
 
 @compiled
-def _is_record(data: Any, position: int, stop: int, delimiter: int) -> Any:
-    """Whether these bytes are fields, plain or in quotes, and nothing else."""
+def _text_end(data: Any, position: int, end: int) -> Any:
+    """Where a line ends, without the carriage return before its end."""
+    return end - 1 if end > position and data[end - 1] == _RETURN else end
+
+
+@compiled
+def _read_fields(
+    data: Any,
+    position: int,
+    stop: int,
+    delimiter: int,
+    places: Any,
+    starts: Any,
+    ends: Any,
+    row: int,
+) -> Any:
+    """How many fields a record has; −1 if it is not fields, plain or in quotes, and nothing else.
+
+    Where a needed field begins and ends is noted; its beginning as ~begin if it has quotes inside.
+    Blanks outside quotes are no part of a field in quotes.
+    """
     if stop - position > MAX_LINE:
-        return False
+        return -1
+    found = 0
     while True:
-        quoted = position < stop and data[position] == _QUOTE
-        if quoted:
-            position = _quoted_end(data, position + 1, stop)
-            if position < 0:
-                return False
+        first = _behind_blanks(data, position, stop, delimiter)
+        if first < stop and data[first] == _QUOTE:
+            begin = first + 1
+            end, doubled = _quoted_end(data, begin, stop)
+            if end < 0:
+                return -1
+            position = _behind_blanks(data, end + 1, stop, delimiter)
         else:
-            position = _plain_end(data, position, stop, delimiter)
-            if position < 0:
-                return False
+            begin, doubled = position, False
+            end = _plain_end(data, first, stop, delimiter)
+            if end < 0:
+                return -1
+            position = end
+        if found < len(places) and places[found] >= 0:
+            starts[places[found], row] = ~begin if doubled else begin
+            ends[places[found], row] = end
+        found += 1
         if position == stop:
-            return True
+            return found
         if data[position] != delimiter:
-            return False
+            return -1
         position += 1
+
+
+@compiled
+def _behind_blanks(data: Any, position: int, stop: int, delimiter: int) -> Any:
+    while position < stop and data[position] in (_SPACE, _TAB) and data[position] != delimiter:
+        position += 1
+    return position
 
 
 @compiled
@@ -157,8 +240,10 @@ def _plain_end(data: Any, position: int, stop: int, delimiter: int) -> Any:
     """Behind a field without quotes, carriage returns and bytes that are no text; else −1."""
     while position < stop and data[position] != delimiter:
         byte = data[position]
-        width = _character(data, position, stop)
-        if byte in (_QUOTE, _RETURN, _NEWLINE) or width == 0:
+        if byte in (_QUOTE, _RETURN, _NEWLINE):
+            return -1
+        width = 1 if byte < 0x80 else _character(data, position, stop)
+        if width == 0:
             return -1
         position += width
     return position
@@ -166,18 +251,47 @@ def _plain_end(data: Any, position: int, stop: int, delimiter: int) -> Any:
 
 @compiled
 def _quoted_end(data: Any, position: int, stop: int) -> Any:
-    """Behind the quote that closes a field; −1 if none does, or if bytes in it are no text."""
+    """Where the quote is that closes a field, and whether there are others in it.
+
+    −1 if none closes it, or if bytes in it are no text.
+    """
+    doubled = False
     while position < stop:
         if data[position] == _QUOTE:
             if position + 1 < stop and data[position + 1] == _QUOTE:
+                doubled = True
                 position += 2
                 continue
-            return position + 1
+            return position, doubled
         width = _character(data, position, stop)
         if width == 0:
-            return -1
+            return -1, doubled
         position += width
-    return -1
+    return -1, doubled
+
+
+@compiled
+def _gather(data: Any, starts: Any, ends: Any, offsets: Any, text: Any) -> None:
+    """Put fields behind each other, quotes inside them once instead of twice."""
+    shift = 0
+    for row in range(len(starts)):
+        to = offsets[row] - shift
+        offsets[row] = to
+        begin = starts[row]
+        if begin >= 0:
+            for i in range(begin, ends[row]):
+                text[to] = data[i]
+                to += 1
+            continue
+        i = ~begin
+        while i < ends[row]:
+            text[to] = data[i]
+            to += 1
+            if data[i] == _QUOTE:
+                shift += 1
+                i += 1
+            i += 1
+    offsets[len(starts)] -= shift
 
 
 @compiled

@@ -7,19 +7,21 @@ engines quote values in their messages.
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 from hushtable.counting.columns import ColumnError, match_columns, select_columns
 from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.counting.files import find_files, names_files
 from hushtable.counting.parquet import open_parquet
 from hushtable.counting.readable import readable
-from hushtable.errors import DataError, HushError
+from hushtable.counting.silence import silent_engine
+from hushtable.counting.sqlite import sqlite_table
+from hushtable.counting.stream import Stream
+from hushtable.errors import DataError
 from hushtable.scratch import spill_folder
 
 _NUMBERS: Any = (Real, Decimal)
@@ -30,8 +32,17 @@ _DISABLED = "filter_pushdown,join_filter_pushdown,statistics_propagation"
 
 
 @contextmanager
-def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None) -> Iterator[Any]:
-    """An Ibis table with these columns of the data, renamed to c0, c1, …"""
+def open_table(
+    data: Any,
+    columns: Sequence[str],
+    form: CsvFormat | None = None,
+    *,
+    ids: Collection[str] = (),
+) -> Iterator[Any]:
+    """An Ibis table with these columns of the data, renamed to c0, c1, …
+
+    In those that hold ids, text that is broken has a mark that no other text has.
+    """
     import ibis
 
     with spill_folder() as spill:
@@ -47,56 +58,40 @@ def open_table(data: Any, columns: Sequence[str], form: CsvFormat | None = None)
             connection.con.execute("SET enable_progress_bar = false")
             connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
             with silent_engine("the table could not be opened"):
-                table = _any_table(connection, data, columns, form or CsvFormat(), spill)
+                table = _any_table(connection, data, columns, form or CsvFormat(), ids)
             yield table
         finally:
             connection.disconnect()
 
 
-@contextmanager
-def silent_engine(problem: str) -> Iterator[None]:
-    """Replace whatever an engine says by one line of ours: its own text may quote values."""
-    try:
-        yield
-    except HushError:
-        raise
-    except Exception:
-        raise EngineError(problem) from None
-
-
-class EngineError(DataError):
-    """The engine failed; why, it said in words that may quote values."""
-
-
 def _any_table(
-    connection: Any, data: Any, columns: Sequence[str], form: CsvFormat, spill: Path
+    connection: Any, data: Any, columns: Sequence[str], form: CsvFormat, ids: Collection[str]
 ) -> Any:
     import ibis
 
-    if isinstance(data, str | Path):
-        return _open_files(connection, str(data), columns, form, spill)
+    if names_files(data):
+        return _open_files(connection, find_files(data), columns, form, ids)
     if isinstance(data, ibis.Table):
-        return _open_ibis(connection, data, columns)
+        return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
-        return _register(connection, _arrow(data, columns), columns)
+        return _register(connection, readable(_arrow(data, columns), columns, ids), columns)
 
 
-def _register(connection: Any, arrow: Any, columns: Sequence[str]) -> Any:
-    connection.con.register("hush_source", readable(arrow, columns))
+def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
+    connection.con.register("hush_source", source)
     return select_columns(connection.table("hush_source"), range(len(columns)))
 
 
 def column_names(data: Any) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
-    if isinstance(data, str | Path):
-        paths = _paths(str(data))
-        if is_csv(paths[0]):
-            with spill_folder() as spill:
-                return header_names(paths[0], spill)
+    if names_files(data):
+        path = find_files(data)[0]
+        if is_csv(path):
+            return header_names(path)
         import pyarrow.parquet as pq
 
-        with silent_engine(f"{data} is not a readable Parquet or CSV file"):
-            return list(pq.read_schema(paths[0]).names)
+        with silent_engine(f"{path} is not a readable Parquet or CSV file"):
+            return list(pq.read_schema(path).names)
     names = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if names is None:
         raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
@@ -107,30 +102,21 @@ def column_names(data: Any) -> list[str]:
 
 
 def _open_files(
-    connection: Any, pattern: str, columns: Sequence[str], form: CsvFormat, spill: Path
+    connection: Any,
+    paths: Sequence[str],
+    columns: Sequence[str],
+    form: CsvFormat,
+    ids: Collection[str],
 ) -> Any:
-    paths = _paths(pattern)
-    if any(Path(path).is_dir() for path in paths):
-        raise DataError(f"{pattern} is a folder; name its files, as in '{pattern}/*.parquet'")
-    with silent_engine(f"{pattern} could not be opened; check that it is complete and readable"):
+    shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
+    with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):
         if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
-            return open_parquet(connection, paths, columns)
+            return open_parquet(connection, paths, columns, ids)
         if not all(is_csv(path) for path in paths):
-            raise DataError(f"{pattern} is neither CSV nor Parquet by its ending (.csv, .parquet)")
-        source, names = csv_source(paths, columns, form, spill)
-        positions = match_columns(names, columns)
-        connection.con.execute(f"CREATE TEMP VIEW hush_source AS SELECT * FROM {source}")
+            raise DataError(f"{shown} is neither CSV nor Parquet by its ending (.csv, .parquet)")
+        stream, positions = csv_source(paths, columns, form)
+        connection.con.register("hush_source", stream)
         return select_columns(connection.table("hush_source"), positions)
-
-
-def _paths(pattern: str) -> list[str]:
-    try:
-        paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
-    except (OSError, ValueError):
-        paths = []
-    if not paths:
-        raise DataError(f"there is no file {pattern!r}")
-    return paths
 
 
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────
@@ -207,13 +193,13 @@ def _as_text(value: Any) -> str | None:
         # Numbers that are equal have one text, as far as integers are told apart.
         if isinstance(value, _NUMBERS) and type(value) is not bool and abs(value) < 2**63:
             value = int(value) if value == int(value) else value
-        text = str(value).encode("utf-8", "replace").decode("utf-8")
+        text = str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     except Exception:  # an array has no truth value, a huge integer no text
         return None
     return text.lower() if text in ("True", "False") and not isinstance(value, str) else text
 
 
-def _open_ibis(connection: Any, table: Any, columns: Sequence[str]) -> Any:
+def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
     """A DuckDB table is counted where it is; of others, the columns are streamed over.
 
     Engines differ in what they cast and when they fail, so that encoding runs in DuckDB only.
@@ -222,7 +208,9 @@ def _open_ibis(connection: Any, table: Any, columns: Sequence[str]) -> Any:
     engine = table.get_backend().name
     if engine == "duckdb":
         return needed
-    if engine == "sqlite":  # whose columns may hold any type of value, whatever they declare
-        needed = needed.cast(dict.fromkeys(needed.columns, "string"))
     with silent_engine("the Ibis table could not be read from its engine"):
-        return _register(connection, needed.to_pyarrow_batches(), columns)
+        if engine == "sqlite":
+            return _register(connection, sqlite_table(needed), columns)
+        declared = readable(needed.schema().to_pyarrow().empty_table(), columns).schema
+        stream = Stream(declared, lambda: readable(needed.to_pyarrow_batches(), columns, ids))
+        return _register(connection, stream, columns)

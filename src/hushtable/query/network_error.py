@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.query.inference import Elimination, Floats, Weights
-from hushtable.query.law import DiscreteLaplaceSum, checked_confidence, normal_half_width
+from hushtable.query.law import DiscreteLaplaceSum, checked_confidence, wider_quantile
 from hushtable.query.linear import LinearNoise, linear_noise
 from hushtable.query.network import Link, Network, Seen
 from hushtable.query.network_fit import TINY, FittedNetwork, project
@@ -86,7 +86,7 @@ class ModelError:
         rest on a few noises, and a few dependences.
         """
         miss = 1 - checked_confidence(confidence)
-        times = max(normal_half_width(1.0, 0.0, miss), -math.log(miss) / math.sqrt(2))
+        times = wider_quantile(miss)
         half = times * math.sqrt(self.variance)
         above = min(half, self.room + times * math.sqrt(self.noise))
         return min(half, max(self.value, 0.0)), above

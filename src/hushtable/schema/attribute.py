@@ -84,7 +84,8 @@ class Labels:
 
     A value of the table has a label if its text, without the blanks around it, is the label. Where
     a whole number is declared as `2` or as `2.0`, both are read as it: tools turn one into the
-    other for a whole column as soon as one value of it is missing.
+    other for a whole column as soon as one value of it is missing. True and false are read in small
+    and capital letters, as tools differ, and as 1 and 0 where only these are labels.
     """
 
     labels: tuple[str, ...]
@@ -123,6 +124,11 @@ class Labels:
             if is_integer_text(whole):
                 codes.setdefault(whole, code)
                 codes.setdefault(f"{whole}.0", code)
+        for word, digit in (("true", "1"), ("false", "0")):
+            read_as = next((label for label in codes if label.lower() == word), digit)
+            for spelling in (word, word.capitalize(), word.upper()):
+                if read_as in codes:
+                    codes.setdefault(spelling, codes[read_as])
         return codes
 
 
@@ -186,9 +192,11 @@ def nominal(name: str, hierarchy: Hierarchy, *, outside: Outside = "drop") -> At
 
 
 def is_integer_text(text: str) -> bool:
-    """Whether this is how a 64-bit integer is written."""
+    """Whether this is how an integer of 64 bits is written, with or without a sign."""
     digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 19 and text == str(int(text))
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
+        return False
+    return text == str(int(text)) and -(2**63) <= int(text) < 2**64
 
 
 def _number(value: int | float) -> str:

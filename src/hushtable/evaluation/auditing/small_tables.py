@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Literal
 
-from hushtable.counting import bound, code_table, count_table
+from hushtable.counting import code_table, count_table
 from hushtable.curator.holding import Holding
 from hushtable.privacy.loss import Neighbours
 from hushtable.schema import Attribute, Edges, Labels, Schema, Unit
@@ -116,8 +114,7 @@ class Holdings:
         key = (needs, as_table(table))
         if key not in self._known:
             count = count_table if needs == "counts" else code_table
-            with _fixed_salt(self._salt):
-                self._known[key] = count(self._arrow(table), self._schema)
+            self._known[key] = count(self._arrow(table), self._schema, salt=self._salt)
         return self._known[key]
 
     def __len__(self) -> int:
@@ -135,15 +132,3 @@ class Holdings:
                 for name, column in zip(names, columns, strict=True)
             }
         )
-
-
-@contextmanager
-def _fixed_salt(salt: str) -> Iterator[None]:
-    """Let contribution bounding draw this salt; there is no option for it, so that nobody can."""
-    names = vars(bound)
-    system = names["secrets"]
-    names["secrets"] = SimpleNamespace(token_hex=lambda _: salt)
-    try:
-        yield
-    finally:
-        names["secrets"] = system

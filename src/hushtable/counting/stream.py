@@ -1,0 +1,27 @@
+"""Batches of rows that an engine reads as they come, from the start whenever it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An Arrow schema, and a function that reads the batches; for the engine, a table."""
+
+    schema: Any
+    batches: Callable[[], Iterable[Any]]
+
+    @classmethod
+    def of_text(cls, columns: int, batches: Callable[[], Iterable[Any]]) -> Stream:
+        import pyarrow as pa
+
+        return cls(pa.schema([(f"c{i}", pa.string()) for i in range(columns)]), batches)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)

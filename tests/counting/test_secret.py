@@ -1,0 +1,85 @@
+"""Which rows of a person count is decided by a secret that nobody but an audit can choose."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from slow_encoding import make
+
+import hushtable
+from hushtable.counting import CodedColumns, code_table, count
+from hushtable.counting.bound import bound_contributions, fresh_salt
+from hushtable.counting.source import open_table
+from hushtable.evaluation.auditing.small_tables import Holdings, Table
+from hushtable.schema import Schema
+
+SCHEMA = make(
+    {"name": "v", "kind": "ordinal", "range": [0, 99]}, unit={"column": "id", "max_rows": 1}
+)
+MANY = pa.table({"id": [str(i // 2) for i in range(200)], "v": [i % 100 for i in range(200)]})
+
+
+def test_the_secret_is_fresh_from_the_system_and_drawn_before_counting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[str] = []
+    opened: list[int] = []
+    used: list[str] = []
+
+    def draw() -> str:
+        drawn.append(fresh_salt())
+        return drawn[-1]
+
+    def opening(*arguments: Any, **options: Any) -> Any:
+        opened.append(len(drawn))
+        return open_table(*arguments, **options)
+
+    def bounding(table: Any, described: Schema, salt: str) -> Any:
+        used.append(salt)
+        return bound_contributions(table, described, salt)
+
+    monkeypatch.setattr(count, "fresh_salt", draw)
+    monkeypatch.setattr(count, "open_table", opening)
+    monkeypatch.setattr(count, "bound_contributions", bounding)
+    for work in (count.count_table, count.code_table, count.count_table):
+        work(MANY, SCHEMA)
+    assert opened == [1, 2, 3]
+    assert used == drawn and len(set(drawn)) == 3
+    assert all(len(bytes.fromhex(salt)) >= 16 for salt in drawn)
+
+
+def test_only_audits_give_a_salt_of_their_own() -> None:
+    """What is published is counted with a secret: nothing else in the source may pass one."""
+    root = Path(hushtable.__file__).parent
+    passing = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and any(word.arg == "salt" for word in node.keywords)
+    }
+    assert passing == {"evaluation/auditing/small_tables.py"}
+
+
+def test_an_audit_leaves_the_counting_of_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it counts with a salt of its own, others draw theirs.
+
+    A hundred people keep one of two rows each: twice the same ones with probability 2⁻¹⁰⁰.
+    """
+    found: list[CodedColumns] = []
+
+    class Busy(Holdings):
+        def _arrow(self, table: Table) -> object:
+            other = Thread(target=lambda: found.append(code_table(MANY, SCHEMA)))
+            other.start()
+            other.join()
+            return super()._arrow(table)
+
+    for _ in range(2):
+        Busy(SCHEMA).of((("1", "a"),))
+    one, other = (sorted(table.columns[0].tolist()) for table in found)
+    assert one != other
