@@ -176,8 +176,8 @@ PRIVBAYES = [
     Mutant(
         "tables that agree by the noisiest of them",
         "query/network_fit.py",
-        "1 / max(variance * math.prod(network.shape(table)), _TINY)",
-        "max(variance * math.prod(network.shape(table)), _TINY)",
+        "1 / max(variance * math.prod(network.shape(table)), TINY)",
+        "max(variance * math.prod(network.shape(table)), TINY)",
         (f"{PRIVBAYES_FIT}::test_agreement_weighs_by_precision",),
     ),
     Mutant(
