@@ -272,6 +272,10 @@ def test_intervals_of_sums_by_cumulants_agree_with_convolution() -> None:
     prior=st.sampled_from(["uniform", "non-negative"]),
     confidence=st.sampled_from([0.8, 0.95, 0.999, 1 - 1e-6, 1 - 1e-9]),
 )
+@example(
+    numbers=[(1, 0)] * 17, surprises=[3.0] * 60, scales=(5, 3), prior="uniform",
+    confidence=1 - 1e-9,
+)  # fmt: skip
 def test_intervals_by_cumulants_are_not_short(
     numbers: list[tuple[int, int]],
     surprises: list[float],

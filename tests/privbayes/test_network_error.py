@@ -187,6 +187,27 @@ def test_noise_hides_dependences_that_may_be_missed() -> None:
     assert found[1] > 50 * found[0]
 
 
+def test_a_dependence_that_the_network_lacks_is_within_the_interval() -> None:
+    """y and z repeat x; but z repeats y too, now and then, which is no part of the network."""
+    random, rows = np.random.default_rng(3), 20_000
+    x, y, z = random.integers(0, 4, (3, rows))
+    y = np.where(random.random(rows) < 0.4, x, y)
+    z = np.where(random.random(rows) < 0.4, x, np.where(random.random(rows) < 0.15, y, z))
+    schema = Schema("three", Fraction(9), tuple(ordinal(n, IntegerRange(0, 3)) for n in "xyz"))
+    network = Network(schema, (Link(0), Link(1, ((0, 0),)), Link(2, ((0, 0),))))
+    tables = [np.zeros((4, 4), np.int64) for _ in range(2)]
+    np.add.at(tables[0], (x, y), 1)
+    np.add.at(tables[1], (x, z), 1)
+    fitted = fit(network, tables, scales=[Fraction(1)] * 2, rows=rows, rows_scale=Fraction(1))
+    for code in range(4):
+        value, law = reader_of(fitted).count(parse_where(f"y = {code} AND z = {code}", schema))
+        true = int(((y == code) & (z == code)).sum())
+        assert isinstance(law, ModelError) and law.estimate
+        below, above = law.margins(0.95)
+        assert value - below <= true <= value + above
+        assert true > value + 5 * math.sqrt(law.noise)  # noise alone does not explain it
+
+
 def coverage(
     schema: Schema, data: CodedColumns, epsilon: str, ways: int, seeds: int, questions: int
 ) -> dict[bool, tuple[int, int]]:

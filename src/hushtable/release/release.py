@@ -219,8 +219,8 @@ class Release:
     def reading(self, **options: Any) -> Release:
         """The same release read in another way, where its reader knows several.
 
-        Nothing is spent: `prior`, `likelihood` and `reference` of `ispe` and `kdtree` are choices
-        of the analyst.
+        Nothing is spent: `prior`, `likelihood`, `reference` and `intervals` of `ispe` and `kdtree`
+        are choices of the analyst.
         """
         if not isinstance(self._reader, OptionalReader):
             raise QueryError(f"there is only one way to read a release of {self.mechanism}")

@@ -8,6 +8,7 @@ from .suites import (
     GROWING,
     NOISE_SUMS,
     POSTERIORS,
+    PROMISES,
     REGIONS,
 )
 
@@ -160,5 +161,54 @@ ISPE = [
         "if gain <= max(least, 0.0):",
         "if gain <= 0.0:",
         (REGIONS,),
+    ),
+    Mutant(
+        "all of the chance of missing for the cells, and some for the regions",
+        "query/promise.py",
+        "_FOR_CELLS = 0.75",
+        "_FOR_CELLS = 1.0",
+        (PROMISES,),
+    ),
+    Mutant(
+        "counts of regions believed of a question that cuts them",
+        "query/promise.py",
+        "return sums, np.where(cut & ~self._of_most(seen), np.inf, far)",
+        "return sums, far",
+        (PROMISES,),
+    ),
+    Mutant(
+        "what is taken off all regions without its noise",
+        "query/promise.py",
+        "outside = np.where(cut & self._of_most(seen), every - seen.cells, 0)",
+        "outside = np.zeros_like(seen.cells)",
+        (PROMISES,),
+    ),
+    Mutant(
+        "intervals that rounding makes short",
+        "query/promise.py",
+        "return float(np.nextafter(margin, np.inf)) if margin > 0 else 0.0",
+        "return max(margin, 0.0)",
+        (PROMISES,),
+    ),
+    Mutant(
+        "quantiles of the posterior called promises",
+        "query/regions.py",
+        'return self.intervals == "posterior"',
+        "return False",
+        (REGIONS,),
+    ),
+    Mutant(
+        "a cusp between the places of a grid",
+        "query/moments.py",
+        "GRID = 257",
+        "GRID = 17",
+        (POSTERIORS,),
+    ),
+    Mutant(
+        "rare misses by an expansion that knows nothing of them",
+        "query/posterior.py",
+        "if half >= EXPANDED:",
+        "if half >= 0:",
+        (POSTERIORS,),
     ),
 ]

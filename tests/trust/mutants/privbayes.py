@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .mutant import Mutant
 from .suites import (
+    PRIVBAYES_ERROR,
     PRIVBAYES_FIT,
     PRIVBAYES_INFERENCE,
     PRIVBAYES_RECIPE,
@@ -175,8 +176,8 @@ PRIVBAYES = [
     Mutant(
         "tables that agree by the noisiest of them",
         "query/network_fit.py",
-        "1 / max(variance * math.prod(network.shape(table)), _TINY)",
-        "max(variance * math.prod(network.shape(table)), _TINY)",
+        "1 / max(variance * math.prod(network.shape(table)), TINY)",
+        "max(variance * math.prod(network.shape(table)), TINY)",
         (f"{PRIVBAYES_FIT}::test_agreement_weighs_by_precision",),
     ),
     Mutant(
@@ -192,5 +193,40 @@ PRIVBAYES = [
         "        network._check()\n",
         "",
         ("tests/privbayes/test_network_release.py::test_a_family_larger_than_memory_is_refused",),
+    ),
+    Mutant(
+        "a measured count with half of its noise",
+        "query/network_error.py",
+        "key = (share, scales[i % len(scales)])",
+        "key = (share, scales[i % len(scales)] / 2)",
+        (PRIVBAYES_ERROR,),
+    ),
+    Mutant(
+        "a count by cells of a table that reach beyond it",
+        "query/network_error.py",
+        "axis in levels and bool(groups_of(network, (axis, levels[axis]), part)[0].all())",
+        "axis in levels",
+        (PRIVBAYES_ERROR,),
+    ),
+    Mutant(
+        "a network that misses nothing",
+        "query/network_error.py",
+        "return part * fitted.total * np.sqrt(squares), fitted.total * most",
+        "return 0 * fitted.total * np.sqrt(squares), fitted.total * most",
+        (PRIVBAYES_ERROR,),
+    ),
+    Mutant(
+        "what was never measured taken for nothing",
+        "query/network_error.py",
+        "return math.sqrt(float(np.median(found))) if found else 1.0",
+        "return math.sqrt(float(np.median(found))) if found else 0.0",
+        (PRIVBAYES_ERROR,),
+    ),
+    Mutant(
+        "a model's error with the tail of a normal law",
+        "query/network_error.py",
+        "times = max(normal_half_width(1.0, 0.0, miss), -math.log(miss) / math.sqrt(2))",
+        "times = normal_half_width(1.0, 0.0, miss)",
+        (PRIVBAYES_ERROR,),
     ),
 ]
