@@ -65,7 +65,8 @@ def publish(
 ) -> Release:
     """Publish a table: spend ε and write a release folder.
 
-    `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. `auto`
+    `data` is a path, glob or list of paths (CSV, Parquet), or a pandas, Polars, Arrow or Ibis
+    table. `auto`
     publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
     default the schema's file name with `.ledger` added. `csv` says how CSV files are written
     where their first line does not tell. An `entropy` source other than the
