@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import stat
@@ -9,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from hushtable import scratch
-from hushtable.counting import count_table
+from hushtable.counting import CsvFormat, count, count_table
 from hushtable.counting.source import open_table
 from hushtable.errors import DataError
 from hushtable.schema import Schema
@@ -101,6 +103,37 @@ def test_the_engine_spills_into_a_private_folder_that_is_gone_afterwards(tempora
     with pytest.raises(DataError):
         count_table(pa.table({"a": [1]}), schema)
     assert list(temporary.iterdir()) == []
+
+
+AGES = Schema.from_dict(
+    {
+        "name": "x",
+        "budget": "1",
+        "attribute": [{"name": "age", "kind": "ordinal", "range": [0, 9]}],
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "quoted.csv", "packed.csv.gz", "latin.csv"])
+def test_nothing_of_a_csv_file_is_written_to_disk(
+    name: str, temporary: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any
+) -> None:
+    """So that nothing survives, however the process ends, and no disk can be too full for it."""
+    path = tmp_path_factory.mktemp("data") / name
+    text = "age,town\n" + ('5,"Köln"\n' if name != "plain.csv" else "5,Köln\n") * 1000
+    raw = text.encode("latin-1" if name == "latin.csv" else "utf-8")
+    path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    seen: list[list[Path]] = []
+
+    class Watching(count.Tally):
+        def add(self, codes: Any) -> None:
+            seen.append([found for found in temporary.rglob("*") if found.is_file()])
+            super().add(codes)
+
+    monkeypatch.setattr(count, "Tally", Watching)
+    form = CsvFormat(encoding="latin-1") if name == "latin.csv" else None
+    assert count_table(path, AGES, form).counts.tolist() == [1000]
+    assert seen and not any(seen)
 
 
 def test_a_killed_process_is_cleaned_up_after_by_the_next_one(

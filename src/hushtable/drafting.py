@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hushtable.counting.columns import ColumnError
 from hushtable.counting.silence import silent_engine
-from hushtable.counting.source import column_names, open_table
+from hushtable.counting.source import column_names, interruptible, open_table
 from hushtable.errors import DataError
 from hushtable.schema import (
     Attribute,
@@ -69,7 +70,7 @@ def _draft_attributes(
     attributes: list[Attribute] = []
     with open_table(data, columns) as table, silent_engine("the table could not be read"):
         for i, column in enumerate(columns):
-            found = _draft_attribute(table, f"c{i}", column)
+            found = interruptible(table, partial(_draft_attribute, table, f"c{i}", column))
             if isinstance(found, Attribute):
                 attributes.append(found)
             else:

@@ -70,7 +70,8 @@ def publish(
 ) -> Release:
     """Publish a table: spend ε and write a release folder.
 
-    `data` is a path or glob (CSV, Parquet), or a pandas, Polars, Arrow or Ibis table. `auto`
+    `data` is a path, glob or list of paths (CSV, Parquet), or a pandas, Polars, Arrow or Ibis
+    table. `auto`
     publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
     default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
     A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written

@@ -40,8 +40,10 @@ def tables(ids: list[Any], kind: pa.DataType, folder: Path) -> dict[str, Any]:
 def test_ids_of_any_bytes_are_all_people(kind: pa.DataType, tmp_path: Path) -> None:
     """A byte that would be a blank, a question mark or no text at all is one like any other."""
     ids = [bytes([first, last]) for first in (7, 63) for last in range(256)]
+    if not pa.types.is_fixed_size_binary(kind):
+        ids += [b"\x07", b"?"]  # what those with a blank behind it would be without that
     for name, data in tables(ids, kind, tmp_path).items():
-        assert counted(data, SCHEMA) == {1: 512}, name
+        assert counted(data, SCHEMA) == {1: len(ids)}, name
 
 
 def test_a_question_mark_in_an_id_is_a_character(tmp_path: Path) -> None:

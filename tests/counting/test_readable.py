@@ -83,10 +83,10 @@ def test_an_id_that_is_no_text_is_nobody_s(tmp_path: Path) -> None:
     An id with a question mark is a person's like any other.
     """
     column = broken_text([b"p", b"p", b"M\xfcller", b"M\xf6ller", b"M?ller", None])
-    described = Schema("t", Fraction(1), (ordinal("row", IntegerRange(0, 99)),), unit=Unit("v", 1))
+    described = Schema("t", Fraction(1), (ordinal("row", IntegerRange(0, 99)),), unit=Unit("v", 2))
     for source in sources(column, tmp_path).values():
         counts = count_table(source, described)
-        assert counts.counts.tolist() == [1, 1] and counts.codes.tolist() in ([0, 4], [1, 4])
+        assert counts.counts.tolist() == [1, 1, 1] and counts.codes.tolist() == [0, 1, 4]
 
 
 @pytest.mark.parametrize("odd", [0, 700, 1999])

@@ -412,6 +412,17 @@ def test_a_draft_leaves_out_columns_that_are_no_plain_values(tmp_path: Path) -> 
         assert dict(draft.left_out) == dict.fromkeys(["list", "hours", "raw"], "not plain values")
 
 
+def test_a_draft_reads_a_stream_as_often_as_it_needs(tmp_path: Path) -> None:
+    """Files that Arrow reads, and other engines: each column is looked at twice."""
+    day = pa.array([86_400_000_000, 2 * 86_400_000_000, None], pa.timestamp("us"))
+    table = pa.table({"day": day, "job": ["a", "b", "b"], "town": ["x", "y", "y"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    engine = ibis.polars.connect({"t": pl.from_arrow(table)})
+    for data in (table, tmp_path / "t.parquet", engine.table("t")):
+        draft = draft_schema(data, name="t")
+        assert [attribute.name for attribute in draft.schema.attributes] == ["day", "job", "town"]
+
+
 def test_a_draft_leaves_out_columns_without_a_name(tmp_path: Path) -> None:
     """As pandas writes its index; a delimiter that ends a line adds no column."""
     (tmp_path / "t.csv").write_text(",age,\n0,1,\n1,2,\n2,2,\n")

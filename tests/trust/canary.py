@@ -271,11 +271,10 @@ class Attempts:
 
 def _print_everything_about(problem: BaseException | None) -> None:
     """Also what a traceback does not show: suppressed contexts are kept on the exception."""
-    shown = problem
-    while shown is not None and not shown.__suppress_context__:
-        shown = shown.__cause__ or shown.__context__
-        if shown is not None:
-            print("before that:", repr(shown), shown.args)
+    if problem is not None:
+        for before in {problem.__cause__, problem.__context__} - {None}:
+            print("before that:", repr(before), before.args)
+            _print_everything_about(before)
 
 
 def hush(*arguments: object) -> Callable[[], None]:

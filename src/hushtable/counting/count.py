@@ -15,7 +15,7 @@ from hushtable.counting.bound import bound_contributions, fresh_salt
 from hushtable.counting.csvfile import CsvFormat
 from hushtable.counting.encode import encode
 from hushtable.counting.silence import silent_engine
-from hushtable.counting.source import open_table
+from hushtable.counting.source import interruptible, open_table
 from hushtable.counting.tally import Tally
 from hushtable.errors import DataError
 from hushtable.schema import Schema
@@ -61,9 +61,13 @@ def count_table(
         )
 
     tally = Tally()
-    with _bounded_rows(data, schema, csv, salt) as rows:
+
+    def count(rows: Any) -> None:
         for batch in _batches(rows.select(cell=_linear_code(rows, schema))):
             tally.add(batch["cell"].to_numpy())
+
+    with _bounded_rows(data, schema, csv, salt) as rows:
+        interruptible(rows, lambda: count(rows))
     return Counts(schema.shape, *tally.result())
 
 
@@ -79,7 +83,8 @@ def code_table(
     with _bounded_rows(data, schema, csv, salt) as rows:
         names = [f"k{i}" for i in range(len(narrow))]
         codes = {n: rows[n].cast(str(kind)) for n, kind in zip(names, narrow, strict=True)}
-        arrow = rows.get_backend().to_pyarrow(rows.select(**codes))
+        engine = rows.get_backend()
+        arrow = interruptible(rows, lambda: engine.to_pyarrow(rows.select(**codes)))
     return CodedColumns(schema.shape, tuple(np.asarray(arrow[name]) for name in names))
 
 

@@ -28,10 +28,11 @@ _DELIMITERS = (",", ";", "\t", "|")
 # Codecs without a state that outlives a line: what one line says must not change the next. Those
 # of characters of several bytes are given one line at a time, for the same reason.
 _UTF_8 = ("utf-8", "utf-8-sig")
-_OF_BYTES = re.compile(r"ascii|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620")
+_OF_BYTES = r"ascii|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
 _OF_CHARACTERS = re.compile(
     r"cp(932|949|950)|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|johab"
 )
+_ENCODINGS = re.compile("|".join((*_UTF_8, _OF_BYTES, _OF_CHARACTERS.pattern)))
 _WIDE = re.compile(r"utf-(16|32)(-le|-be)?")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _NO_WIDE = (
@@ -62,7 +63,7 @@ class CsvFormat:
             raise_alone(OptionError("the CSV encoding is not one that Python knows"))
         if _WIDE.fullmatch(name):
             raise OptionError(_NO_WIDE)
-        if name not in _UTF_8 and not (_OF_BYTES.fullmatch(name) or _OF_CHARACTERS.fullmatch(name)):
+        if not _ENCODINGS.fullmatch(name):
             raise OptionError("the CSV encoding is one in which a line can change the next")
 
 

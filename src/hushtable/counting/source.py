@@ -7,11 +7,12 @@ engines quote values in their messages.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 from hushtable.counting.columns import ColumnError, match_columns, select_columns
 from hushtable.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
@@ -23,6 +24,8 @@ from hushtable.counting.sqlite import sqlite_table
 from hushtable.counting.stream import Stream
 from hushtable.errors import DataError
 from hushtable.scratch import spill_folder
+
+_Found = TypeVar("_Found")
 
 _NUMBERS: Any = (Real, Decimal)
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -62,6 +65,22 @@ def open_table(
             yield table
         finally:
             connection.disconnect()
+
+
+def interruptible(table: Any, work: Callable[[], _Found]) -> _Found:
+    """Let the engine of a table work in another thread, and stop it when a signal comes.
+
+    Signals are handled between the steps of the main thread; an engine can take hours over one.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(work)
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            while not found.done():  # it may be between two queries
+                table.get_backend().con.interrupt()
+                wait([found], timeout=0.1)
+            raise
 
 
 def _any_table(

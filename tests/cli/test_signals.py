@@ -1,0 +1,93 @@
+"""A command that is told to stop cleans up first, and says how it ended by its exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCHEMA = """name = "people"
+budget = "1"
+unit = { column = "id", max_rows = 1 }
+[[attribute]]
+name = "age"
+kind = "ordinal"
+range = [0, 9]
+"""
+# The engine works on something endless, where it may: it says so, and is never done by itself.
+PROGRAM = """
+import sys
+from hushtable.counting import count
+
+def endless(table):
+    engine = table.get_backend().con
+    print("counting", file=sys.stderr, flush=True)
+    query = "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b"
+    return engine.sql(query).to_arrow_reader(1)
+
+count._batches = endless
+from hushtable.cli.main import run
+sys.argv = ["hush", *sys.argv[1:]]
+run()
+"""
+
+
+def start(folder: Path, **options: object) -> subprocess.Popen[str]:
+    """A command that is counting: the folder for temporary files holds the engine's."""
+    (folder / "tmp").mkdir()
+    (folder / "s.toml").write_text(SCHEMA)
+    (folder / "t.csv").write_text('age,id\n1,"a"\n')
+    words = ["publish", "t.csv", "-s", "s.toml", "-e", "1", "-m", "basic", "-o", "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={
+            **os.environ,
+            "TMPDIR": str(folder / "tmp"),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "XDG_STATE_HOME": str(folder / "state"),
+        },
+        **options,  # type: ignore[call-overload]
+    )
+    assert process.stderr is not None
+    while "counting\n" not in process.stderr.readline():
+        assert process.poll() is None
+    assert any((folder / "tmp").iterdir())
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """What a process said, when it has come to its end by itself."""
+    try:
+        return process.communicate(timeout=100)[1]
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_stops_the_engine_and_leaves_nothing_behind(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    process = start(tmp_path)
+    process.send_signal(number)
+    said = ended(process)
+    assert process.returncode == 128 + number
+    assert said.splitlines()[-1] == "hush: stopped"
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not (tmp_path / "out").exists() and not (tmp_path / "s.toml.ledger").exists()
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    """As under `nohup`: closing the terminal does not stop a long run."""
+    process = start(tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    ended(process)
+    assert process.returncode == 128 + signal.SIGTERM

@@ -1,0 +1,118 @@
+"""Labels that look like numbers or truth values count in every kind of table, or are refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from slow_encoding import counted, make, slow_counts
+
+from hushtable.errors import DataError
+from hushtable.schema import Schema
+
+
+def labelled(*labels: str) -> Schema:
+    return make({"name": "v", "kind": "nominal", "values": list(labels), "outside": "other"})
+
+
+def tables(column: pa.Array, folder: Path) -> dict[str, Any]:
+    """One column as every kind of table."""
+    table = pa.table({"v": column})
+    pq.write_table(table, folder / "t.parquet")
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    frame.to_csv(folder / "t.csv", index=False)
+    return {
+        "arrow": table,
+        "parquet": folder / "t.parquet",
+        "csv": folder / "t.csv",
+        "pandas": frame,
+        "pandas, objects": pd.DataFrame({"v": pd.Series(column.to_pylist(), dtype=object)}),
+        "polars": pl.from_arrow(table),
+    }
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(("True", "False"), ("true", "false"), ("TRUE", "FALSE"), ("False", "true")),
+        *(("1", "0"), ("0", "1.0"), ("True", "False", "1", "0")),
+    ],
+    ids=" ".join,
+)
+def test_truth_values_have_their_labels_however_they_are_written(
+    labels: tuple[str, ...], tmp_path: Path
+) -> None:
+    schema = labelled(*labels)
+    column = pa.array([True, False, True, None, True])
+    for name, data in tables(column, tmp_path).items():
+        assert counted(data, schema) == slow_counts([(v,) for v in column.to_pylist()], schema), (
+            name
+        )
+    for written in (str, lambda value: str(value).lower(), lambda value: str(value).upper()):
+        texts = [written(value) for value in (True, False, True)]
+        expected = slow_counts([(text,) for text in texts], schema)
+        assert expected.total() == 3 and expected[len(labels)] == 0
+        for name, data in tables(pa.array(texts), tmp_path).items():
+            assert counted(data, schema) == expected, name
+
+
+def test_a_label_that_is_there_is_read_as_itself() -> None:
+    schema = labelled("true", "TRUE", "1")
+    assert counted(pa.table({"v": ["true", "TRUE", "True", "1"]}), schema) == {0: 2, 1: 1, 2: 1}
+
+
+LONG = [2**53 + 1, 2**63 - 1, -(2**63), 1234567890123456789, 1234567890123456788, 10**18]
+
+
+def test_integers_of_19_digits_are_told_apart(tmp_path: Path) -> None:
+    schema = labelled(*map(str, LONG))
+    expected = dict.fromkeys(range(len(LONG)), 1)
+    for name, data in tables(pa.array(LONG, pa.int64()), tmp_path).items():
+        assert counted(data, schema) == expected, name
+    decimals = pa.array([Decimal(number) for number in LONG], pa.decimal128(38, 0))
+    for name, data in tables(decimals, tmp_path).items():
+        assert counted(data, schema) == expected, name
+
+
+def test_integers_without_a_sign_may_be_longer(tmp_path: Path) -> None:
+    labels = [2**64 - 1, 2**63, 2**63 - 1, 5]
+    schema = labelled(*map(str, labels), "-1", str(2**64))
+    for name, data in tables(pa.array([*labels, 6], pa.uint64()), tmp_path).items():
+        assert counted(data, schema) == {0: 1, 1: 1, 2: 1, 3: 1, 6: 1}, name
+
+
+@pytest.mark.parametrize(("kind", "label"), [(pa.float64(), 2**53), (pa.float32(), 2**24)])
+def test_labels_that_floats_would_round_are_refused_by_type(
+    kind: pa.DataType, label: int, tmp_path: Path
+) -> None:
+    """As pandas turns integers into floats where one is missing."""
+    for data in (pa.table({"v": pa.nulls(1, kind)}), pl.DataFrame({"v": []}).cast(pl.Float64)):
+        if kind == pa.float32() and isinstance(data, pl.DataFrame):
+            continue
+        with pytest.raises(DataError, match=r"rounds labels beyond .*; store it as integers"):
+            counted(data, labelled("1", str(label)))
+        assert counted(data, labelled("1", str(label - 1))).total() == len(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [(pa.bool_(), ("yes", "no")), (pa.int32(), ("007", "low")), (pa.uint8(), ("1.5",))],
+    ids=str,
+)
+def test_labels_that_no_value_of_a_type_can_have_are_refused(
+    kind: pa.DataType, labels: tuple[str, ...]
+) -> None:
+    with pytest.raises(DataError, match=r"column 'v' is of type .*; .* labels for it"):
+        counted(pa.table({"v": pa.nulls(2, kind)}), labelled(*labels))
+
+
+def test_blanks_around_quotes_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('v, note\n"a b", 1\n "a b" ,"x"\n\t"a b"\t,1\na b,1\n "a"b,1\n')
+    assert counted(path, labelled("a b")) == {0: 4}
