@@ -1,6 +1,7 @@
 """Answers and result tables show, order and convert without losing or clipping anything."""
 
 import json
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -8,10 +9,24 @@ import pytest
 
 from hushtable.errors import QueryError
 from hushtable.query.answer import Answer, Order, ResultTable
-from hushtable.query.law import DiscreteLaplaceSum, EstimatedNoise
+from hushtable.query.law import DiscreteLaplaceSum
 
 NARROW = DiscreteLaplaceSum(Fraction(2), 1)
 WIDE = DiscreteLaplaceSum(Fraction(40), 3)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The law of an error that is only estimated."""
+
+    variance: float
+    estimate: bool = True
+
+    def half_width(self, confidence: float) -> float:
+        return 3 * self.variance**0.5
+
+
+GUESS = Guess(4.0)
 
 
 def table(**changes) -> ResultTable:
@@ -199,10 +214,10 @@ class TestEstimates:
     """An interval that is no promise says so wherever it is shown."""
 
     def mixed(self) -> ResultTable:
-        return table(laws=(NARROW, EstimatedNoise(4.0)))
+        return table(laws=(NARROW, GUESS))
 
     def test_an_answer_says_it(self) -> None:
-        promised, estimated = Answer(5, NARROW), Answer(5, EstimatedNoise(4.0))
+        promised, estimated = Answer(5, NARROW), Answer(5, GUESS)
         assert (promised.estimate, estimated.estimate) == (False, True)
         assert promised.to_dict()["estimate"] is False and estimated.to_dict()["estimate"] is True
         assert "estimate" in str(estimated) and "estimate" not in str(promised)
@@ -222,7 +237,7 @@ class TestEstimates:
 
     def test_an_attribute_of_that_name_keeps_its_own_column(self) -> None:
         groups = {"estimate": ["a", "b"]}
-        odd = ResultTable(groups, np.array([1, 2]), (EstimatedNoise(1.0),), np.zeros(2, np.intp))
+        odd = ResultTable(groups, np.array([1, 2]), (GUESS,), np.zeros(2, np.intp))
         columns = ["estimate_", "count", "stderr", "lower", "upper", "estimate"]
         assert odd.to_arrow().column_names == columns
         assert odd.rows()[0]["estimate_"] == "a" and odd.rows()[0]["estimate"] is True

@@ -78,21 +78,6 @@ def margins_of(law: NoiseLaw, confidence: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatedNoise:
-    """An error of which only an estimate of the variance is known."""
-
-    variance: float
-
-    @property
-    def estimate(self) -> bool:
-        return True
-
-    def half_width(self, confidence: float) -> float:
-        """That of a normal or of a Laplace law of this variance, whichever is wider."""
-        return math.sqrt(self.variance) * wider_quantile(1 - checked_confidence(confidence))
-
-
-@dataclass(frozen=True, slots=True)
 class DiscreteLaplaceSum:
     """The sum of independent discrete Laplace noises, each P[x] ∝ exp(−|x|/scale) on the integers.
 
