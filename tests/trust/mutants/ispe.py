@@ -102,8 +102,8 @@ ISPE = [
     Mutant(
         "intervals that leave twice as much out",
         "query/posterior.py",
-        "half = (1 - confidence) / 2",
-        "half = 1 - confidence",
+        "half = (1 - confidence) / 2\n        below",
+        "half = 1 - confidence\n        below",
         (POSTERIORS,),
     ),
     Mutant(
