@@ -151,3 +151,13 @@ def test_an_interval_reaches_its_ends_in_spite_of_rounding(
         below, above = law.margins(confidence)
         assert value - below <= low[0] and high[0] <= value + above
         assert below >= 0 and above >= 0 and law.half_width(confidence) == max(below, above)
+
+
+def test_the_highest_confidence_there_is_has_an_interval(promise: Promise) -> None:
+    """The parts of a chance of 2^-53 are no confidences that a float can hold."""
+    for asked in (1, 5, len(promise.layout.cells) - 1):
+        cells = np.array([asked])
+        seen = Seen(cells, np.array([7.0]), np.array([CUT]), np.array([0.0]))
+        low, high = promise.ends(seen, 1 - 2**-53)
+        wide = promise.ends(seen, 0.95)
+        assert low[0] < wide[0][0] and wide[1][0] < high[0] < math.inf

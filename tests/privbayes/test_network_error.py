@@ -19,8 +19,9 @@ from hushtable.evaluation.real_tables import adult
 from hushtable.evaluation.synthetic_rows import CodedTable
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import DiscreteLaplaceSum, margins_of, simultaneous
-from hushtable.query.network import Link, Network
-from hushtable.query.network_error import MeasuredLaw, ModelError, missed_part
+from hushtable.query.linear import linear_noise
+from hushtable.query.network import MOST_ROWS, Link, Network
+from hushtable.query.network_error import MeasuredLaw, ModelError, NoisyRows, missed_part
 from hushtable.query.network_fit import fit
 from hushtable.query.network_reader import NetworkReader
 from hushtable.query.sql import parse_where
@@ -64,8 +65,6 @@ def test_a_table_tells_what_its_cells_add_up_to(
         if found:
             total = sum(int(fitted.noisy.tables[i][cell]) for cell in found)
             told.append((total, len(found) * fitted.variances[i]))
-    if inside.all():
-        told.append((fitted.noisy.rows, DiscreteLaplaceSum(Fraction(3), 1).variance))
     _, law = reader_of(fitted).count((box_of(*ranges),))
     if not inside.any():
         assert law.variance == 0 and law.half_width(0.99) == 0
@@ -76,6 +75,8 @@ def test_a_table_tells_what_its_cells_add_up_to(
         assert isinstance(law, MeasuredLaw) and not law.estimate
         assert law.measured == pytest.approx(np.average([t for t, _ in told], weights=weights))
         assert law.noise.variance == pytest.approx(1 / sum(weights))
+        rows = NoisyRows(fitted.noisy.rows, DiscreteLaplaceSum(Fraction(3), 1))
+        assert law.rows == (rows if inside.all() else None)
 
 
 def _cells_of(network: Network, table: tuple[tuple[int, int], ...], inside: np.ndarray) -> object:
@@ -107,6 +108,56 @@ def test_an_interval_reaches_both_the_table_and_the_value() -> None:
     assert margins_of(far, 0.95) == pytest.approx((450 + half, 0)) and far.variance == 450**2
     below, above = margins_of(MeasuredLaw(3.0, -40.0, noise), 0.95)
     assert below == pytest.approx(3) and above == 0  # no count is negative
+
+
+class TestTotals:
+    """The number of rows was drawn before the tables, and may have chosen them."""
+
+    def test_the_interval_is_what_the_tables_and_the_number_of_rows_leave_room_for(self) -> None:
+        noise, rows = _noise(), NoisyRows(120, DiscreteLaplaceSum(Fraction(2), 1))
+        wide, narrow = noise.reach(0.025), rows.noise.reach(0.025)
+        assert narrow < wide
+        below, above = MeasuredLaw(118.0, 115.0, noise, rows).margins(0.95)
+        low, high = max(115 - wide, 120 - narrow), min(115 + wide, 120 + narrow)
+        assert (118 - below, 118 + above) == pytest.approx((low, high))
+
+    def test_where_both_disagree_the_tables_are_believed(self) -> None:
+        noise, rows = _noise(), NoisyRows(10_000, DiscreteLaplaceSum(Fraction(2), 1))
+        below, above = MeasuredLaw(115.0, 115.0, noise, rows).margins(0.95)
+        assert below == above == noise.reach(0.025)
+
+    def test_at_its_limits_the_number_of_rows_speaks_to_one_side(self) -> None:
+        """An empty table, whose noise was negative, has one row: that does not say that it has."""
+        noise = DiscreteLaplaceSum(Fraction(2), 1)
+        half = noise.reach(0.01)
+        assert NoisyRows(1, noise).ends(0.01) == (0, 1 + half)
+        assert NoisyRows(2, noise).ends(0.01) == (2 - half, 2 + half)
+        assert NoisyRows(MOST_ROWS, noise).ends(0.01) == (MOST_ROWS - half, math.inf)
+
+    @pytest.mark.parametrize("limit", [60, 100, 150])
+    def test_it_holds_where_the_noise_of_the_rows_chose_the_tables(self, limit: int) -> None:
+        """Many cells where there seem to be many rows, few cells elsewhere."""
+        random, truth, releases = np.random.default_rng(limit), 20_000, 4000
+        rows = discrete_laplace(random, 50, (releases,))
+        few, many = (_sums(random, cells, releases) for cells in (300, 22_500))
+        laws = {
+            cells: linear_noise(Fraction(2), {(1.0, Fraction(1)): cells}) for cells in (300, 22_500)
+        }
+        missed = 0
+        for i in range(releases):
+            chosen = 22_500 if rows[i] > limit else 300
+            measured = float(truth + (many if chosen == 22_500 else few)[i])
+            seen = NoisyRows(int(truth + rows[i]), DiscreteLaplaceSum(Fraction(50), 1))
+            below, above = MeasuredLaw(measured, measured, laws[chosen], seen).margins(0.9)
+            missed += not measured - below <= truth <= measured + above
+        assert stats.binom.sf(missed - 1, releases, 0.1) > 1e-9
+
+
+def _sums(random: np.random.Generator, cells: int, number: int) -> np.ndarray:
+    """Sums of so many discrete Laplace noises of scale 2."""
+    success = 1 - math.exp(-1 / 2)
+    first, second = random.negative_binomial(cells, success, (2, number))
+    return first - second
 
 
 def _noise():  # type: ignore[no-untyped-def]

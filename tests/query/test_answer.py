@@ -10,6 +10,7 @@ import pytest
 from hushtable.errors import QueryError
 from hushtable.query.answer import Answer, Order, ResultTable
 from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.linear import linear_noise
 
 NARROW = DiscreteLaplaceSum(Fraction(2), 1)
 WIDE = DiscreteLaplaceSum(Fraction(40), 3)
@@ -208,6 +209,28 @@ def test_a_table_prints_aligned_and_short():
 def test_columns_of_different_lengths_are_a_mistake():
     with pytest.raises(ValueError, match="one length"):
         table(values=np.arange(5))
+
+
+def test_an_end_is_not_missed_because_the_value_was_rounded():
+    """A truth of 131071 and noise of 4/3: the end lies at the truth, but for rounding."""
+    noise = linear_noise(Fraction(1), {(1 / 3, Fraction(1)): 3})
+    half = noise.half_width(0.92)
+    truths = np.arange(2**17 - 40, 2**17 + 40)
+    for sign in (-1, 1):
+        values = truths + sign * round(3 * half) / 3
+        rows = np.zeros(len(values), np.intp)
+        low, high = ResultTable({}, values, (noise,), rows, confidence=0.92).bounds
+        assert ((low <= truths) & (truths <= high)).all()
+        for value, truth in zip(values.tolist(), truths.tolist(), strict=True):
+            low, high = Answer(value, noise).interval(0.92)
+            assert low <= truth <= high
+    assert (np.abs(values - half * sign - truths) > 0).any()  # so there is something to see
+
+
+def test_an_end_above_zero_does_not_move_below():
+    low, _ = Answer(1 / 3, Guess(1e-30)).interval()
+    assert 0 <= low < 1 / 3
+    assert Answer(1 / 3, Guess(1 / 81)).interval()[0] == 0
 
 
 class TestEstimates:

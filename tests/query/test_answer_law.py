@@ -204,3 +204,14 @@ def test_an_estimated_error_allows_for_a_single_noise(confidence):
 @pytest.mark.parametrize(("confidence", "z"), [(0.5, 0.67448975), (0.9, 1.64485363)])
 def test_where_a_normal_law_is_wider_an_estimate_is_that_of_one(confidence, z):
     assert wider_quantile(1 - confidence) == pytest.approx(z, rel=1e-8)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.999999, 1 - 1e-9])
+@pytest.mark.parametrize("rows", [2, 3, 1000, 99_999])
+def test_all_of_many_intervals_miss_no_more_than_allowed(confidence, rows):
+    assert rows * (1 - simultaneous(confidence, rows)) <= 1 - confidence
+
+
+def test_a_confidence_that_cannot_be_told_from_certainty_is_refused():
+    with pytest.raises(QueryError, match="ask for less confidence"):
+        simultaneous(1 - 2**-53, 10)

@@ -44,8 +44,7 @@ from hushtable.curator.families import UNIT
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.mechanisms.mechanism import Settings, check_settings
 from hushtable.mechanisms.privbayes_options import SETTINGS, Options, read_options
-from hushtable.query.network import Link, Network, Seen, check_schema_size
-from hushtable.release.network import MOST_ROWS
+from hushtable.query.network import MOST_ROWS, Link, Network, Seen, check_schema_size
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 from hushtable.schema.levels import levels_of

@@ -45,7 +45,10 @@ class Answer:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The ends of an interval that holds the true count with this confidence."""
         below, above = (_shortest(self.value, side) for side in margins_of(self.law, confidence))
-        return self.value - below, self.value + above
+        if isinstance(self.value, int):
+            return self.value - below, self.value + above
+        low, high = unrounded(np.array([self.value]), np.array([below]), np.array([above]))
+        return low.item(), high.item()
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """The answer as plain values, for JSON."""
@@ -156,7 +159,9 @@ class ResultTable:
             np.all(margins == np.floor(margins)) and np.all(margins < 2**62)
         ):
             margins = margins.astype(np.int64)
-        return self.values - margins[:, 0], self.values + margins[:, 1]
+        if self._integral:
+            return self.values - margins[:, 0], self.values + margins[:, 1]
+        return unrounded(self.values, margins[:, 0], margins[:, 1])
 
     @property
     def _integral(self) -> bool:
@@ -291,6 +296,20 @@ def show_level(confidence: float, *, estimate: bool, simultaneous: bool = False)
     """What an interval says of itself, for people: "95 %, all at once, estimate"."""
     together = ", all at once" if simultaneous else ""
     return show_percent(confidence) + together + (", estimate" if estimate else "")
+
+
+def unrounded(
+    values: NDArray[Any], below: NDArray[Any], above: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ends of intervals around values that were rounded: the truth may lie at the very end.
+
+    Whole numbers, and halves of halves of them, are exact. Nobody counts below zero: an end that
+    does not lie there is not moved there.
+    """
+    exact = np.mod(values * 2.0**20, 1.0) == 0
+    room = np.where(exact, 0.0, 1e-12 * (1 + np.abs(values)))
+    low = values - below
+    return np.where(low >= 0, np.maximum(low - room, 0.0), low - room), values + above + room
 
 
 def _shortest(value: float, half: float) -> float:

@@ -127,7 +127,12 @@ def simultaneous(confidence: float, rows: int) -> float:
 
     Valid however the rows depend on one another.
     """
-    return checked_confidence(1 - (1 - checked_confidence(confidence)) / max(rows, 1))
+    miss = (1 - checked_confidence(confidence)) / max(rows, 1)
+    each = 1 - miss
+    each = each if 1 - each <= miss else math.nextafter(each, 1)  # rounded upwards
+    if each == 1:
+        raise QueryError(f"{rows:,} intervals cannot all hold so surely; ask for less confidence")
+    return each
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ MOST_CODES = 2**16
 """Attributes with more codes than this are not for networks."""
 MOST_CELLS = 2**24
 MOST_ATTRIBUTES = 1000
+MOST_ROWS = 2**40
 
 Seen = tuple[int, int]
 """An attribute's axis and the level it is seen at."""

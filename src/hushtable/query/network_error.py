@@ -5,6 +5,10 @@ itself: its noisy cells add up to the truth and the sum of as many noises, whate
 makes of them. The network was chosen before these noises were drawn. Several such tables are taken
 together, each by its precision. Intervals are quantiles of that noise: promises.
 
+The noisy number of rows was drawn before the network was chosen, and had a say in which tables are
+measured; so its noise may not be added to theirs. Both say something of the total, each with half
+of the chance of missing, and the interval is what both leave room for (Bonferroni).
+
 Any other question rests on the network's word that attributes which share no table depend on each
 other through others alone. What that misses can only be guessed, from the dependences that were
 measured: each parent of each attribute is left out in turn, and the table of the family says what
@@ -27,10 +31,24 @@ from numpy.typing import NDArray
 from hushtable.query.inference import Elimination, Floats, Weights
 from hushtable.query.law import DiscreteLaplaceSum, checked_confidence, wider_quantile
 from hushtable.query.linear import LinearNoise, linear_noise
-from hushtable.query.network import Link, Network, Seen
+from hushtable.query.network import MOST_ROWS, Link, Network, Seen
 from hushtable.query.network_fit import TINY, FittedNetwork, project
 
 Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyRows:
+    """The noisy number of rows as it was stored: at least 1, and at most `MOST_ROWS`."""
+
+    number: int
+    noise: DiscreteLaplaceSum
+
+    def ends(self, miss: float) -> tuple[float, float]:
+        """What it says of the true number; at its limits it only says something to one side."""
+        half = self.noise.reach(miss)
+        low = self.number - half if self.number > 1 else 0.0
+        return low, self.number + half if self.number < MOST_ROWS else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +58,14 @@ class MeasuredLaw:
     value: float
     measured: float
     noise: LinearNoise
+    rows: NoisyRows | None = None
+    """Of the total, what was drawn before the tables were chosen."""
 
     @property
     def variance(self) -> float:
         """At least that of the noise; more where the value is further off than noise explains."""
+        if self.rows is not None and self.rows.noise.variance < self.noise.variance:
+            return max(self.rows.noise.variance, (self.value - self.rows.number) ** 2)
         return max(self.noise.variance, (self.value - self.measured) ** 2)
 
     @property
@@ -52,9 +74,23 @@ class MeasuredLaw:
 
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the interval reaches below the value, and how far above; no count is negative."""
-        half = self.noise.half_width(confidence)
-        low, high = max(self.measured - half, 0.0), max(self.measured + half, 0.0)
-        return _as_far_as(self.value - low), _as_far_as(high - self.value)
+        low, high = self._ends(1 - checked_confidence(confidence))
+        return self._as_far_as(self.value - max(low, 0.0)), self._as_far_as(high - self.value)
+
+    def _ends(self, miss: float) -> tuple[float, float]:
+        if self.rows is None:
+            half = self.noise.reach(miss)
+            return self.measured - half, self.measured + half
+        half = self.noise.reach(miss / 2)
+        low, high = self.measured - half, self.measured + half
+        first, last = self.rows.ends(miss / 2)
+        closer, nearer = max(low, first), min(high, last)
+        return (closer, nearer) if closer <= nearer else (low, high)  # if not, one of them failed
+
+    def _as_far_as(self, margin: float) -> float:
+        """A margin that reaches an end in spite of rounding: the truth may lie just there."""
+        exact = (self.measured * 2**20).is_integer()
+        return max(margin, 0.0) + (0.0 if exact else 1e-12 * (1 + abs(self.measured)))
 
     def half_width(self, confidence: float) -> float:
         """The longer of both sides."""
@@ -96,11 +132,6 @@ class ModelError:
         return max(self.margins(confidence))
 
 
-def _as_far_as(margin: float) -> float:
-    """A margin that reaches an end in spite of rounding: the truth may lie just there."""
-    return math.nextafter(margin, math.inf) if margin > 0 else 0.0
-
-
 # ── what the measured tables tell ────────────────────────────────────────────────────────────────
 
 
@@ -116,7 +147,7 @@ class Told:
     rows: int
 
     def __post_init__(self) -> None:
-        self.inside = True
+        self.inside, self.everything = True, False
         self.sums = np.zeros(self.rows)
         self._shares: list[Floats] = []
         self._cells: list[Floats] = []
@@ -126,9 +157,8 @@ class Told:
         tables = range(len(self.fitted.tables))
         able = [i for i in tables if tells(self.fitted.network, i, weights)]
         found = {i: _sum_of(self.fitted, i, weights, self.rows) for i in able}
-        if not weights and self.fitted.noisy.rows_scale:  # bought, and not declared
-            found[len(tables)] = np.ones(self.rows), np.full(self.rows, self.fitted.noisy.rows)
-        cells, sums = np.zeros((2, len(tables) + 1, self.rows))
+        self.everything |= not weights
+        cells, sums = np.zeros((2, len(tables), self.rows))
         for i, (number, total) in found.items():
             cells[i], sums[i] = number, total
         self.inside &= bool(found)
@@ -141,9 +171,15 @@ class Told:
 
     @property
     def _variances(self) -> Floats:
+        return np.maximum(self.fitted.variances, TINY)[:, None]
+
+    @property
+    def number(self) -> NoisyRows | None:
+        """What else is known of the total: the noisy number of rows, where it was not declared."""
         noisy = self.fitted.noisy
-        rows = DiscreteLaplaceSum(noisy.rows_scale, 1).variance if noisy.rows_scale else 0.0
-        return np.maximum([*self.fitted.variances, rows], TINY)[:, None]
+        if not self.everything or not noisy.rows_scale:
+            return None
+        return NoisyRows(noisy.rows, DiscreteLaplaceSum(noisy.rows_scale, 1))
 
     def noises(self) -> list[LinearNoise] | None:
         """The noise of each question's sum; none if the tables do not tell all of it."""
@@ -158,7 +194,7 @@ class Told:
 
     def _noise(self, shares: Floats, cells: Floats) -> LinearNoise:
         noisy = self.fitted.noisy
-        scales = [*noisy.scales, noisy.rows_scale]
+        scales = noisy.scales
         terms: dict[tuple[float, Fraction], int] = {}
         for i, (share, number) in enumerate(zip(shares.tolist(), cells.tolist(), strict=True)):
             if share > 0:

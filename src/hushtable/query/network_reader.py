@@ -105,7 +105,7 @@ class NetworkReader:
         if noises is not None:
             values = self._counts(boxes, rows)
             measured = zip(values.tolist(), told.sums.tolist(), noises, strict=True)
-            return values, [MeasuredLaw(*found) for found in measured]
+            return values, [MeasuredLaw(*found, told.number) for found in measured]
         values, variances = self._estimate(boxes, rows)
         missed, most = missed_together(self.fitted, boxes, self._missed_part, rows)
         columns = (values, variances, missed**2, np.maximum(most - values, 0.0))

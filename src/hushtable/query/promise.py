@@ -128,7 +128,7 @@ def _half_widths(
 ) -> Floats:
     """The half widths of sums of so many noises, each with a chance of missing."""
     kinds, which = np.unique(np.stack([numbers, misses]), axis=1, return_inverse=True)
-    found = [noise(int(number)).half_width(1 - miss) for number, miss in kinds.T.tolist()]
+    found = [noise(int(number)).reach(miss) for number, miss in kinds.T.tolist()]
     return np.array(found, np.float64)[which.reshape(-1)]
 
 

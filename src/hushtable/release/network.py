@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import ReleaseError
-from hushtable.query.network import Network
+from hushtable.query.network import MOST_ROWS, Network
 from hushtable.query.network_fit import FittedNetwork, fit
 from hushtable.query.network_reader import NetworkReader
 from hushtable.release.manifest import Manifest, check_arrays, noise_scale
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from hushtable.release.sample import RowSampler
-
-MOST_ROWS = 2**40
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.answer import Answer, ResultTable
+from hushtable.query.answer import Answer, ResultTable, unrounded
 from hushtable.query.batch import (
     WORTH_A_TABLE,
     accumulate,
@@ -214,7 +214,7 @@ class Release:
         values, _ = self.count_ranges(low, high)
         laws = (self._reader.law((box,)) for box in range_boxes(low, high))
         sides = np.array([margins_of(law, confidence) for law in laws], np.float64).reshape(-1, 2)
-        return values, values - sides[:, 0], values + sides[:, 1]
+        return values, *unrounded(values, sides[:, 0], sides[:, 1])
 
     def reading(self, **options: Any) -> Release:
         """The same release read in another way, where its reader knows several.

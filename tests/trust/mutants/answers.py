@@ -206,4 +206,18 @@ ERROR_BARS = [
         "sign = (-1) ** sum(corner)",
         _MANY_BOXES,
     ),
+    Mutant(
+        "intervals that end where rounding put them",
+        "query/answer.py",
+        "room = np.where(exact, 0.0, 1e-12 * (1 + np.abs(values)))",
+        "room = np.zeros(len(values))",
+        ("tests/query/test_answer.py",),
+    ),
+    Mutant(
+        "the confidence of each of many rounded down",
+        "query/law.py",
+        "each = each if 1 - each <= miss else math.nextafter(each, 1)",
+        "each = math.nextafter(each, 0)",
+        (LAW,),
+    ),
 ]

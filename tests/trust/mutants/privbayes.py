@@ -229,4 +229,18 @@ PRIVBAYES = [
         "times = 0.9 * wider_quantile(miss)",
         (PRIVBAYES_ERROR,),
     ),
+    Mutant(
+        "all of the chance of missing for the number of rows as well",
+        "query/network_error.py",
+        "half = self.noise.reach(miss / 2)",
+        "half = self.noise.reach(miss)",
+        (PRIVBAYES_ERROR,),
+    ),
+    Mutant(
+        "one row taken for what was drawn",
+        "query/network_error.py",
+        "if self.number > 1 else",
+        "if self.number >= 1 else",
+        (PRIVBAYES_ERROR,),
+    ),
 ]

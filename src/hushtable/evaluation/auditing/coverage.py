@@ -214,8 +214,7 @@ def _inside(answer: ResultTable, truth: NDArray[Any], level: Level) -> tuple[Ins
     """Which intervals hold the truth, and which are estimates."""
     asked = replace(answer, confidence=level.confidence, simultaneous=level.together)
     low, high = asked.bounds
-    slack = 1e-9 * np.maximum(np.abs(truth), 1.0)  # an end may be the truth but for rounding
-    return (low <= truth + slack) & (truth - slack <= high), asked.estimates
+    return (low <= truth) & (truth <= high), asked.estimates
 
 
 # ── judging ──────────────────────────────────────────────────────────────────────────────────────
@@ -269,10 +268,11 @@ def _average(ones: Sequence[_Tried]) -> tuple[float, int]:
     """
     tables: dict[str, list[_Tried]] = {}
     for one in ones:
-        tables.setdefault(one.where, []).append(one)
+        if len(one.broken):
+            tables.setdefault(one.where, []).append(one)
     missed = sum(float(np.mean([one.broken.mean() for one in same])) for same in tables.values())
     releases = sum(same[0].releases for same in tables.values())
-    return missed / releases, releases
+    return missed / max(releases, 1), releases
 
 
 def log_chance(share: float, allowed: float, releases: int) -> float:
