@@ -22,7 +22,7 @@ from hushtable import __version__
 from hushtable.counting import CsvFormat, code_table, count_table
 from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
-from hushtable.ledgers import ledger_path, open_ledger
+from hushtable.ledgers import check_first, ledger_path, open_ledger
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
 from hushtable.planner import Workload, plan
 from hushtable.privacy.account import Account
@@ -204,7 +204,7 @@ def _check_free(target: Path) -> None:
 def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
     """Refuse what cannot be paid. A ledger is made, and pinned to its schema, only to be spent."""
     path = ledger_path(schema, ledger)
-    Ledger.check_first(path, schema.dataset_name)
+    check_first(schema, path)
     if path.exists():
         open_ledger(schema, path).check(amount)
     elif amount > schema.budget:

@@ -169,17 +169,16 @@ def budget(
 
     Example: hush budget census.toml
     """
-    from hushtable.ledgers import ledger_path
-    from hushtable.privacy.ledger import Ledger
+    from hushtable.ledgers import check_first, ledger_path
     from hushtable.schema import Schema
 
     described = Schema.load(schema, allow_paths=allow_paths)
     place = ledger_path(described, ledger)
     if restart and why is None:
-        Ledger.check_first(place, described.dataset_name, gone=False)
+        check_first(described, place, gone=False)
         why = "the ledger before it is gone"
     if why is None:
-        Ledger.check_first(place, described.dataset_name)
+        check_first(described, place)
     if not place.exists() and (raise_to, void, why) == (None, None, None):
         _print_budget(_unspent(described), as_json, place)
         return

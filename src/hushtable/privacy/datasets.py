@@ -3,37 +3,53 @@
 Wherever a ledger is made, the user's state folder hears of it first. A dataset that has a ledger
 gets a second one only when its owner says why: a renamed, copied or moved schema, or a mistyped
 path, would otherwise begin a fresh budget. A ledger is known by its identity, so it may be moved.
+
+The name of a dataset may be edited too. A ledger that is still there therefore also counts for
+whatever would spend on the same people under another name:
+
+* the schema file that spent from it, whatever dataset it names now;
+* a table without a dataset of its own, beside one of that name that spent from it as a dataset's;
+* any schema in a folder from which the only schema that spent from it has vanished.
+
+Otherwise a schema that names its dataset is believed: the same table may be in many datasets.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import sqlite3
+import unicodedata
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from hushtable.errors import LedgerError
 from hushtable.privacy import storage
-from hushtable.privacy.anchor import Note, locked, notes
+from hushtable.privacy.anchor import Note, Spender, locked, notes
 
 _ANEW = 'start again at zero with `hush budget SCHEMA --new-ledger "why"`'
+_SECOND = 'A second budget begins with `hush budget SCHEMA --new-ledger "why"`'
 
 
-def check_first(dataset: str, path: Path, *, gone: bool = True) -> None:
+def check_first(
+    dataset: str, path: Path, spender: Spender | None = None, *, gone: bool = True
+) -> None:
     """Refuse to begin a ledger for a dataset that has one, or where one was kept and is gone.
 
-    Without `gone`, what is gone is no obstacle.
+    The `spender` is the schema that asks. Without `gone`, what is gone is no obstacle.
     """
     known = [(note, holds(note)) for note in known_ledgers(dataset, path)]
     if any(there and note.path == str(path) for note, there in known):
         return  # made by another process, just now
     for note, there in known:
         if there:
+            name = _dataset_of(note)
+            known_as = "" if name in (dataset, None) else f" under the name {name!r}"
             raise LedgerError(
-                f"the dataset {dataset!r} has a ledger already, {note.path!r}: use it (--ledger) or"
-                " move it here; for other people, name the dataset otherwise. A second budget"
-                ' begins with `hush budget SCHEMA --new-ledger "why"`'
+                f"the dataset {dataset!r} has a ledger already{known_as}, {note.path!r}: use it"
+                " (--ledger) or move it here; for other people, name the dataset otherwise."
+                f" {_SECOND}"
             )
+    _check_other_names(spender)
     for note, _ in known:
         if gone and note.seen is not None:  # otherwise it was never made
             was = "a ledger was kept here before and is gone: put it back."
@@ -43,13 +59,48 @@ def check_first(dataset: str, path: Path, *, gone: bool = True) -> None:
             raise LedgerError(f"{was} If its data and releases are gone too, {_ANEW}")
 
 
+def _check_other_names(spender: Spender | None) -> None:
+    """Refuse a schema whose people have a ledger under another name of the dataset."""
+    if spender is None or spender.file is None:
+        return
+    for note in notes():
+        tie = _tie(note, spender, spender.file)
+        if tie is not None and holds(note):
+            raise LedgerError(
+                f"{tie} spent from the ledger {note.path!r} of the dataset {_dataset_of(note)!r}:"
+                " to go on with it, name the dataset so again and use that ledger (--ledger)."
+                f" {_SECOND}"
+            )
+
+
+def _tie(note: Note, spender: Spender, file: str) -> str | None:
+    """What a schema has in common with one that spent from a ledger."""
+    files = {one.file: one for one in note.spenders if one.file is not None}
+    if file in files or note.path == f"{file}.ledger":
+        return "this schema file"
+    folder = os.path.dirname(file)
+    beside = {other: one for other, one in files.items() if os.path.dirname(other) == folder}
+    for other, one in beside.items():
+        if one.names_dataset > spender.names_dataset and _same(one.table, spender.table):
+            return f"the table {one.table!r} of {os.path.basename(other)!r}, in this folder,"
+    alone = [other for other, one in beside.items() if not one.names_dataset]
+    if alone and os.path.dirname(note.path) == folder and not any(map(os.path.exists, files)):
+        return f"a schema that is no longer in this folder, {os.path.basename(alone[-1])!r},"
+    return None
+
+
 def known_ledgers(dataset: str, path: Path) -> list[Note]:
     """The ledgers that were noted for a dataset, and those that were kept at a path."""
-    return [
-        note
-        for note in notes()
-        if note.path == str(path) or (note.dataset or _pinned(note)) == dataset
-    ]
+    return [note for note in notes() if note.path == str(path) or _same(_dataset_of(note), dataset)]
+
+
+def _same(one: str | None, other: str) -> bool:
+    return one is not None and _folded(one) == _folded(other)
+
+
+def _folded(name: str) -> str:
+    """A name without regard to case, and to the ways in which Unicode writes an accent."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def holds(note: Note) -> bool:
@@ -60,8 +111,10 @@ def holds(note: Note) -> bool:
         return True  # something is there
 
 
-def _pinned(note: Note) -> str | None:
-    """The dataset of a ledger that older software noted, from the ledger itself."""
+def _dataset_of(note: Note) -> str | None:
+    """The dataset of a ledger; of one that older software noted, from the ledger itself."""
+    if note.dataset is not None:
+        return note.dataset
     try:
         pins = storage.load(Path(note.path)).pins
     except (LedgerError, sqlite3.Error, OSError, ValueError):
@@ -69,7 +122,6 @@ def _pinned(note: Note) -> str | None:
     return pins["dataset"] if pins.get("ledger") == note.ledger else None
 
 
-def dataset_locked(dataset: str, warnings: list[str]) -> AbstractContextManager[bool]:
-    """Keep others from making a ledger of this dataset meanwhile."""
-    name = hashlib.sha256(dataset.encode()).hexdigest()
-    return locked(name, warnings, seconds=storage.BUSY_SECONDS)
+def making_locked(warnings: list[str]) -> AbstractContextManager[bool]:
+    """Keep others from making a ledger meanwhile: one of any name may be the same dataset's."""
+    return locked("making", warnings, seconds=storage.BUSY_SECONDS)
