@@ -194,6 +194,34 @@ class TestMovedLedgers:
             open_ledger(first.with_name("second.ledger"))
 
 
+class TestUnreadableNotes:
+    """A note that nobody can read may be about any dataset."""
+
+    @pytest.mark.parametrize("damage", ["", "{", "[]", '{"sequence": 1}', "folder"])
+    def test_one_stands_in_the_way_of_a_new_ledger(
+        self, first: Path, state_folder: Path, damage: str
+    ) -> None:
+        (file,) = state_folder.glob("*.json")
+        file.unlink()
+        file.mkdir() if damage == "folder" else file.write_text(damage)
+        second = first.with_name("second.ledger")
+        for dataset in ("census", "other"):
+            for attempt in (open_ledger, lambda path, dataset: Ledger.check_first(path, dataset)):
+                with refused(LedgerError, repr(str(file)), "cannot be read", "remove the note"):
+                    attempt(second, dataset=dataset)
+        assert not second.exists()
+        open_ledger(second, why="there was none").spend(Fraction(1), mechanism="count")
+        spend(second)  # one that is there is used
+
+    def test_one_that_is_removed_meanwhile_is_none(
+        self, first: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (file,) = state_folder.glob("*.json")
+        monkeypatch.setattr(Path, "glob", lambda *_: [file.with_name("gone.json"), file])
+        unreadable: list[Path] = []
+        assert len(notes(unreadable)) == 1 and not unreadable
+
+
 class TestUnits:
     """Tables about the same people share a ledger; rows and people are not added up."""
 

@@ -156,13 +156,18 @@ def locked(name: str, warnings: list[str], *, seconds: float) -> Iterator[bool]:
         yield done
 
 
-def notes() -> list[Note]:
-    """All notes that can be read."""
+def notes(unreadable: list[Path] | None = None) -> list[Note]:
+    """All notes that can be read; the files of the others are added to `unreadable`."""
     found = []
     with contextlib.suppress(OSError):
         for file in sorted(state_folder().glob("*.json")):
-            with contextlib.suppress(OSError, *_DAMAGED):
+            try:
                 found.append(_parsed(file.stem, json.loads(file.read_bytes())))
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            except (OSError, *_DAMAGED):
+                if unreadable is not None:
+                    unreadable.append(file)
     return found
 
 

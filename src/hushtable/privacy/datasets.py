@@ -50,6 +50,7 @@ def check_first(
                 f" {_SECOND}"
             )
     _check_other_names(spender)
+    _check_readable()
     for note, _ in known:
         if gone and note.seen is not None:  # otherwise it was never made
             was = "a ledger was kept here before and is gone: put it back."
@@ -57,6 +58,18 @@ def check_first(
                 was = f"the dataset {dataset!r} had its ledger at {note.path!r}, which is gone:"
                 was += " put it back."
             raise LedgerError(f"{was} If its data and releases are gone too, {_ANEW}")
+
+
+def _check_readable() -> None:
+    """Refuse to begin a ledger while there is a note of which nobody knows whose it is."""
+    unreadable: list[Path] = []
+    notes(unreadable)
+    for file in unreadable:
+        raise LedgerError(
+            f"the note {str(file)!r} is damaged or cannot be read, and may be about a ledger of"
+            " this dataset: restore it or make it readable; if you are sure that the dataset has no"
+            " ledger yet, remove the note"
+        )
 
 
 def _check_other_names(spender: Spender | None) -> None:

@@ -246,6 +246,13 @@ LEDGERS = [
         (f"{ONE_BUDGET}::TestOtherPeople",),
     ),
     Mutant(
+        "a note that cannot be read hides its ledger",
+        "privacy/datasets.py",
+        "    _check_readable()\n",
+        "",
+        (f"{DATASETS}::TestUnreadableNotes",),
+    ),
+    Mutant(
         "only the first schema that spent remembered",
         "privacy/anchor.py",
         "dict.fromkeys((*before, *self._spenders))",
