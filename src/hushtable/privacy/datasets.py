@@ -42,22 +42,58 @@ def check_first(
         return  # made by another process, just now
     for note, there in known:
         if there:
-            name = _dataset_of(note)
-            known_as = "" if name in (dataset, None) else f" under the name {name!r}"
             raise LedgerError(
-                f"the dataset {dataset!r} has a ledger already{known_as}, {note.path!r}: use it"
-                " (--ledger) or move it here; for other people, name the dataset otherwise."
-                f" {_SECOND}"
+                f"the dataset {dataset!r} has a ledger already{_known_as(note, dataset)},"
+                f" {note.path!r}: use it (--ledger) or move it here; for other people, name the"
+                f" dataset otherwise. {_SECOND}"
             )
     _check_other_names(spender)
     _check_readable()
-    for note, _ in known:
-        if gone and note.seen is not None:  # otherwise it was never made
+    if gone:
+        _check_gone(dataset, path, [note for note, _ in known])
+    _check_nameless(dataset, path, spender, gone=gone)
+
+
+def _known_as(note: Note, dataset: str) -> str:
+    name = _dataset_of(note)
+    return "" if name in (dataset, None) else f" under the name {name!r}"
+
+
+def _check_gone(dataset: str, path: Path, known: list[Note]) -> None:
+    """Refuse to begin again where a ledger was made and is gone."""
+    for note in known:
+        if note.seen is not None:  # otherwise it was never made
             was = "a ledger was kept here before and is gone: put it back."
             if note.path != str(path):
                 was = f"the dataset {dataset!r} had its ledger at {note.path!r}, which is gone:"
                 was += " put it back."
             raise LedgerError(f"{was} If its data and releases are gone too, {_ANEW}")
+
+
+def _check_nameless(dataset: str, path: Path, spender: Spender | None, *, gone: bool) -> None:
+    """Refuse to begin a ledger while one may be ours that was noted without its dataset."""
+    for note in notes():
+        if _could_be(note, dataset, path, spender):
+            there = holds(note)
+            if there or gone:
+                state = "cannot be read" if there else "is gone"
+                raise LedgerError(
+                    f"older software kept a ledger at {note.path!r}, which {state}, and did not"
+                    f" note whose it was: if it was this dataset's, put it back, otherwise {_ANEW}"
+                )
+
+
+def _could_be(note: Note, dataset: str, path: Path, spender: Spender | None) -> bool:
+    """Whether a ledger that was noted without its dataset may have been this one, by its name.
+
+    The name must be that of the new one, or what the schema's file or the dataset would give it. To
+    ask no more would refuse every new dataset to whoever once deleted an experiment.
+    """
+    names = {path.name, f"{dataset}.ledger"}
+    if spender is not None and spender.file is not None:
+        names.add(f"{os.path.basename(spender.file)}.ledger")
+    noted = _folded(os.path.basename(note.path))
+    return _dataset_of(note) is None and noted in map(_folded, names)
 
 
 def _check_readable() -> None:

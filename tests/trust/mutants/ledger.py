@@ -148,7 +148,7 @@ LEDGERS = [
     Mutant(
         "a lost ledger begun again",
         "privacy/datasets.py",
-        "if gone and note.seen is not None:",
+        "if note.seen is not None:  # otherwise it was never made",
         "if False:",
         (f"{LEDGER}::TestTampering", f"{DURABLE}::TestTamperedLedgers"),
     ),
@@ -251,6 +251,20 @@ LEDGERS = [
         "    _check_readable()\n",
         "",
         (f"{DATASETS}::TestUnreadableNotes",),
+    ),
+    Mutant(
+        "lost ledgers that older software noted are nobody's",
+        "privacy/datasets.py",
+        "return _dataset_of(note) is None and noted in map(_folded, names)",
+        "return False",
+        (f"{DATASETS}::TestMovedLedgers",),
+    ),
+    Mutant(
+        "lost ledgers that older software noted are everyone's",
+        "privacy/datasets.py",
+        "return _dataset_of(note) is None and noted in map(_folded, names)",
+        "return _dataset_of(note) is None",
+        (f"{DATASETS}::TestMovedLedgers",),
     ),
     Mutant(
         "only the first schema that spent remembered",
