@@ -9,8 +9,8 @@ HIERARCHIES = [
     Mutant(
         "hierarchy files of any folder",
         "schema/files.py",
-        "if not any(place.is_relative_to(folder) for folder in folders):",
-        "if not folders:",
+        "            if place.is_relative_to(folder):\n                return folder, place\n",
+        "            return Path(place.anchor), place\n",
         (HIERARCHY_FILES,),
         quick=True,
     ),
@@ -19,6 +19,27 @@ HIERARCHIES = [
         "schema/files.py",
         "place = (self.own / name).resolve()",
         "place = (self.own / name).absolute()",
+        (HIERARCHY_FILES,),
+    ),
+    Mutant(
+        "a link followed that was put in the place of a folder",
+        "schema/files.py",
+        "os.O_DIRECTORY | os.O_NOFOLLOW",
+        "os.O_DIRECTORY",
+        (HIERARCHY_FILES,),
+    ),
+    Mutant(
+        "a link followed that was put in the place of a file",
+        "schema/files.py",
+        "_OPEN | os.O_NOFOLLOW, dir_fd=handle",
+        "_OPEN, dir_fd=handle",
+        (HIERARCHY_FILES,),
+    ),
+    Mutant(
+        "a file that grows read to its end",
+        "schema/files.py",
+        "if max(status.st_size, len(content)) > limit:",
+        "if status.st_size > limit:",
         (HIERARCHY_FILES,),
     ),
     Mutant(
@@ -31,7 +52,7 @@ HIERARCHIES = [
     Mutant(
         "any file for a hierarchy",
         "schema/files.py",
-        "    _check_form(path.name, lines)\n",
+        "    _check_form(name, lines)\n",
         "",
         (HIERARCHY_FILES,),
     ),
