@@ -17,7 +17,7 @@ from .suites import (
     TABLES,
 )
 
-_OWN_KEY = """self._process = _process()
+_OWN_KEY = """self._process = this_process()
         self._stream = Keystream(os.urandom(KEY_BYTES))"""
 
 RANDOMNESS = [
