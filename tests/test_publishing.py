@@ -24,7 +24,7 @@ from hushtable.curator import Curator
 from hushtable.errors import BudgetError, DataError, HushError, LedgerError, OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.mechanisms.basic import Basic
-from hushtable.noise.entropy import KEY_BYTES
+from hushtable.noise.entropy import KEY_BYTES, Keystream, SystemEntropy
 from hushtable.privacy.ledger import Ledger, LedgerState
 from hushtable.publishing import LedgerWarning, curate, publish
 from hushtable.schema import Schema
@@ -279,6 +279,13 @@ class TestInjectedRandomness:
                 )
 
         assert not world.publish(entropy=Pretender()).private
+
+    def test_an_injected_source_of_the_system_is_not_private_either(self, world: World) -> None:
+        known = SystemEntropy()
+        known._stream = Keystream(bytes(KEY_BYTES))
+        assert not world.publish(entropy=known).private
+        curator = curate(world.data, world.schema, epsilon="1", purpose="x", entropy=known)
+        assert not curator.private
 
     def test_what_is_no_source_is_refused_unpaid(self, world: World) -> None:
         with pytest.raises(OptionError, match="source of random bits"):

@@ -74,8 +74,8 @@ def publish(
     publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
     default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
     A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
-    where their first line does not tell. An `entropy` source other than the
-    system's is for tests and experiments: the release is then marked as not private.
+    where their first line does not tell. An `entropy` source, whichever it is, is for tests and
+    experiments: the release is then marked as not private.
     """
     step = progress or _ignore
     schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)

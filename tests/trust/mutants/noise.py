@@ -68,8 +68,15 @@ RANDOMNESS = [
     Mutant(
         "an injected source believed to be private",
         "noise/bulk.py",
-        "return type(self._entropy) is SystemEntropy",
+        "return self._own",
         "return bool(self._entropy.private)",
+        (f"{PUBLISHING}::TestInjectedRandomness",),
+    ),
+    Mutant(
+        "an injected source of the system believed to be private",
+        "noise/bulk.py",
+        "return self._own",
+        "return type(self._entropy) is SystemEntropy",
         (f"{PUBLISHING}::TestInjectedRandomness",),
     ),
     Mutant(
