@@ -450,9 +450,23 @@ class TestFailuresOnTheWay:
                 publishing.open_ledger(Schema.load(world.schema)).void(entry.id)
 
         monkeypatch.setattr(publishing, "Curator", None)  # there must not be one
-        with pytest.raises(LedgerError, match="was voided"):
+        with pytest.raises(LedgerError, match="was voided") as caught:
             world.publish(progress=void)
         assert world.state().spent == 0 and not world.out.exists()
+        (entry,) = world.state().entries
+        assert f"reservation {entry.id} was voided: its ε = 1 is given back" in str(caught.value)
+        assert "spent" not in str(caught.value)
+
+    def test_a_run_whose_ledger_was_exchanged_meanwhile_says_so(self, world: World) -> None:
+        def exchange(step: str) -> None:
+            if step == "draw":
+                world.ledger.unlink()
+                publishing.open_ledger(Schema.load(world.schema), why="for a change")
+
+        with pytest.raises(LedgerError, match="another ledger was put in its place") as caught:
+            world.publish(progress=exchange)
+        assert "the ledger that is there now does not know it" in str(caught.value)
+        assert "release may exist" not in str(caught.value)
 
     def test_a_ledger_that_vanished_does_not_start_at_zero_again(self, world: World) -> None:
         world.publish()

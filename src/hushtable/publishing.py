@@ -301,6 +301,11 @@ def _what_was_spent(books: Ledger, reservation: Reservation) -> str:
             return f"{paid}; no noise was drawn: `hush budget SCHEMA --void {reservation.id}`"
         case "drawing":
             return f"{paid} and stays spent: noise was drawn for it"
+        case "void":
+            given = format_epsilon(reservation.epsilon)
+            return f"reservation {reservation.id} was voided: its ε = {given} is given back"
+        case None:
+            return f"{paid}; the ledger that is there now does not know it"
     return f"{paid} and stays spent: its release may exist"
 
 

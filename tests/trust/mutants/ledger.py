@@ -326,6 +326,13 @@ PUBLISHED = [
         (f"{PUBLISHING}::TestOrder",),
     ),
     Mutant(
+        "what was voided said to be spent",
+        "publishing.py",
+        'case "void":',
+        'case "never":',
+        (f"{PUBLISHING}::TestFailuresOnTheWay",),
+    ),
+    Mutant(
         "announced after the rename",
         "publishing.py",
         _ANNOUNCE,
