@@ -96,9 +96,16 @@ TEXTS = [
         quick=True,
     ),
     Mutant(
+        "labels with what nobody sees",
+        "text.py",
+        "return text.isprintable() and not _UNSEEN.search(text)",
+        "return text.isprintable()",
+        (f"{TEXT}::test_plain_text",),
+    ),
+    Mutant(
         "JSON with what a terminal obeys",
         "text.py",
-        "line if line.isprintable() else _escaped_json(line) for line in lines",
+        "line if _all_visible(line) else _escaped_json(line) for line in lines",
         "line for line in lines",
         (f"{TEXT}::test_query",),
     ),
