@@ -309,9 +309,20 @@ class TestEditedNames:
         file.write_text(json.dumps(note))
         self.refuse(self.write(schema, "visits", "people"), "this schema file", "'visits'")
 
+    def test_a_ledger_of_which_nobody_knows_whose_it_is_is_known_by_its_name(
+        self, schema: Path, state_folder: Path
+    ) -> None:
+        publish(self.write(schema, "visits", None))
+        (file,) = state_folder.glob("*.json")
+        note = json.loads(file.read_bytes())
+        file.write_text(json.dumps({name: note[name] for name in ("sequence", "hash", "path")}))
+        Path(f"{schema}.ledger").write_bytes(b"not a database" * 500)
+        with pytest.raises(LedgerError, match=r"this schema file spent from .*\.ledger': to go on"):
+            publish(self.write(schema, "visits", "people"))
+
     def test_the_way_back_to_the_ledger_that_it_tells_is_one(self, schema: Path) -> None:
         publish(self.write(schema, "visits", None))
-        with pytest.raises(LedgerError, match="name the dataset so again and use that ledger"):
+        with pytest.raises(LedgerError, match="name the dataset as before and use that ledger"):
             publish(self.write(schema, "visits", "people"))
         publish(self.write(schema, "visits", "visits"), ledger=f"{schema}.ledger")
         assert Ledger.read(f"{schema}.ledger").spent == 2

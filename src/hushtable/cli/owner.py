@@ -164,8 +164,8 @@ def budget(
 ) -> None:
     """Show what was spent on a dataset, on what, and what is left.
 
-    A dataset has one ledger, wherever its schema is. --new-ledger begins another one: for other
-    people under the same name, or where the ledger is lost with all that was published.
+    A dataset has one ledger, wherever its schema is and however it is renamed. --new-ledger begins
+    another one: for other people, or where the ledger is lost with all that was published.
 
     Example: hush budget census.toml
     """

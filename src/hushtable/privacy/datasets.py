@@ -9,7 +9,8 @@ whatever would spend on the same people under another name:
 
 * the schema file that spent from it, whatever dataset it names now;
 * a table without a dataset of its own, beside one of that name that spent from it as a dataset's;
-* any schema in a folder from which the only schema that spent from it has vanished.
+* any schema in the ledger's folder, when the schema of a single table that spent from it has
+  vanished from there.
 
 Otherwise a schema that names its dataset is believed: the same table may be in many datasets.
 """
@@ -115,10 +116,11 @@ def _check_other_names(spender: Spender | None) -> None:
     for note in notes():
         tie = _tie(note, spender, spender.file)
         if tie is not None and holds(note):
+            name = _dataset_of(note)
+            whose = "" if name is None else f" of the dataset {name!r}"
             raise LedgerError(
-                f"{tie} spent from the ledger {note.path!r} of the dataset {_dataset_of(note)!r}:"
-                " to go on with it, name the dataset so again and use that ledger (--ledger)."
-                f" {_SECOND}"
+                f"{tie} spent from the ledger {note.path!r}{whose}: to go on with it, name the"
+                f" dataset as before and use that ledger (--ledger). {_SECOND}"
             )
 
 
