@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -221,3 +222,150 @@ class TestSchemas:
         with pytest.raises(SchemaError, match=words) as caught:
             self.load(tmp_path, f'name = "people"\nbudget = "3"\n{lines}\n')
         assert "\n" not in str(caught.value)
+
+
+class TestEditedNames:
+    """A dataset that is named otherwise in the same schema is the same people."""
+
+    def write(self, schema: Path, name: str, dataset: str | None, unit: str = VISITS) -> Path:
+        line = "" if dataset is None else f'dataset = "{dataset}"\n'
+        text = f'name = "{name}"\n{line}budget = "3"\nunit = {unit}\n{ATTRIBUTE.format("day")}'
+        schema.write_text(text, encoding="utf-8")
+        return schema
+
+    @pytest.fixture
+    def schema(self, tmp_path: Path) -> Path:
+        return tmp_path / "visits.toml"
+
+    def refuse(self, schema: Path, *words: str) -> None:
+        """Neither publishing nor looking begins another budget; `--new-ledger` does."""
+        known = sorted(schema.parent.glob("*.ledger"))
+        for attempt in (publish, lambda schema: curate("x.csv", schema, epsilon="1", purpose="x")):
+            with pytest.raises(LedgerError) as caught:
+                attempt(schema)
+            message = str(caught.value)
+            assert "\n" not in message and "--new-ledger" in message
+            assert all(word in message for word in (repr(str(known[0])), *words)), message
+        assert sorted(schema.parent.glob("*.ledger")) == known
+        open_ledger(Schema.load(schema), why="other people")
+        publish(schema)
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (None, "people"),  # added
+            ("clinic", None),  # removed
+            ("clinic", "clinc"),  # mistyped
+            ("clinic", "hospital"),  # changed
+        ],
+    )
+    def test_another_dataset_in_the_same_file_begins_no_budget(
+        self, schema: Path, before: str | None, after: str | None
+    ) -> None:
+        publish(self.write(schema, "visits", before))
+        self.write(schema, "visits", after)
+        self.refuse(schema, "this schema file", repr(before or "visits"), "--ledger")
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [("clinic", "Clinic"), ("straße", "STRASSE"), ("caf\u00e9", "cafe\u0301")],
+    )
+    @pytest.mark.parametrize("named", [True, False])
+    def test_another_spelling_is_the_same_name(
+        self, schema: Path, before: str, after: str, named: bool
+    ) -> None:
+        names = [("visits", name) if named else (name, None) for name in (before, after)]
+        publish(self.write(schema, *names[0]))
+        other = self.write(schema.with_name("other.toml"), *names[1])
+        self.refuse(other, "has a ledger already", f"under the name {before!r}")
+
+    def test_a_schema_with_another_name_in_another_file_begins_no_budget(
+        self, schema: Path
+    ) -> None:
+        publish(self.write(schema, "visits", None))
+        schema.unlink()
+        other = self.write(schema.with_name("stays.toml"), "stays", None)
+        self.refuse(other, "no longer in this folder", "'visits.toml'", "'visits'")
+
+    def test_a_copy_without_its_dataset_begins_no_budget(self, schema: Path) -> None:
+        publish(self.write(schema, "visits", "clinic"))
+        self.refuse(self.write(schema.with_name("copy.toml"), "Visits", None), "'visits.toml'")
+
+    def test_every_schema_that_ever_spent_is_remembered(self, schema: Path) -> None:
+        second, third = schema.with_name("stays.toml"), schema.with_name("people.toml")
+        publish(self.write(schema, "visits", "clinic"))
+        publish(self.write(second, "stays", "clinic"))
+        publish(self.write(third, "people", "clinic", EACH_ONE_ROW))
+        for file, name in ((schema, "visits"), (second, "stays"), (third, "people")):
+            self.refuse(self.write(file, name, f"{name} of another clinic"), "this schema file")
+
+    def test_ledgers_noted_before_schemas_were_are_known_by_their_names(
+        self, schema: Path, state_folder: Path
+    ) -> None:
+        publish(self.write(schema, "visits", None))
+        (file,) = state_folder.glob("*.json")
+        note = json.loads(file.read_bytes())
+        del note["spenders"]
+        file.write_text(json.dumps(note))
+        self.refuse(self.write(schema, "visits", "people"), "this schema file", "'visits'")
+
+    def test_a_ledger_of_which_nobody_knows_whose_it_is_is_known_by_its_name(
+        self, schema: Path, state_folder: Path
+    ) -> None:
+        publish(self.write(schema, "visits", None))
+        (file,) = state_folder.glob("*.json")
+        note = json.loads(file.read_bytes())
+        file.write_text(json.dumps({name: note[name] for name in ("sequence", "hash", "path")}))
+        Path(f"{schema}.ledger").write_bytes(b"not a database" * 500)
+        with pytest.raises(LedgerError, match=r"this schema file spent from .*\.ledger': to go on"):
+            publish(self.write(schema, "visits", "people"))
+
+    def test_the_way_back_to_the_ledger_that_it_tells_is_one(self, schema: Path) -> None:
+        publish(self.write(schema, "visits", None))
+        with pytest.raises(LedgerError, match="name the dataset as before and use that ledger"):
+            publish(self.write(schema, "visits", "people"))
+        publish(self.write(schema, "visits", "visits"), ledger=f"{schema}.ledger")
+        assert Ledger.read(f"{schema}.ledger").spent == 2
+
+
+class TestOtherPeople:
+    """What is about other people is not refused for a name that it shares."""
+
+    write = TestEditedNames.write
+
+    def test_one_table_name_in_two_datasets(self, tmp_path: Path) -> None:
+        for clinic in ("north", "south"):
+            publish(self.write(tmp_path / f"{clinic}.toml", "visits", clinic))
+        assert {path.name for path in tmp_path.glob("*.ledger")} == {"north.ledger", "south.ledger"}
+
+    def test_a_copy_that_names_another_dataset(self, first: Path) -> None:
+        for other in (first.with_name("copy.toml"), copy_elsewhere(first)):
+            publish(self.write(other, "people", f"people of {other.stem}"))
+
+    def test_unrelated_tables_in_one_folder(self, first: Path) -> None:
+        publish(self.write(first.with_name("visits.toml"), "visits", None))
+        publish(self.write(first.with_name("stays.toml"), "stays", "hospital"))
+
+    def test_a_table_of_that_name_in_another_folder(self, tmp_path: Path) -> None:
+        for folder in ("a", "b"):
+            (tmp_path / folder).mkdir()
+        publish(self.write(tmp_path / "a" / "s.toml", "visits", "clinic"))
+        publish(self.write(tmp_path / "b" / "s.toml", "visits", None))
+
+    def test_a_file_made_anew_where_all_was_removed(self, tmp_path: Path) -> None:
+        """As `hush demo` does, whose people are new ones every time."""
+        for number in range(3):
+            shutil.rmtree(tmp_path / "demo", ignore_errors=True)
+            (tmp_path / "demo").mkdir()
+            publish(self.write(tmp_path / "demo" / "s.toml", "census", f"census-{number}"))
+        shutil.rmtree(tmp_path / "demo")
+        (tmp_path / "demo").mkdir()
+        publish(self.write(tmp_path / "demo" / "s.toml", "census", None))
+
+    def test_schemas_written_for_a_moment_beside_nothing(self, tmp_path: Path) -> None:
+        """A schema that vanished says something about the ledgers of its own folder only."""
+        (tmp_path / "ledgers").mkdir()
+        for name in ("visits", "stays"):
+            schema = self.write(tmp_path / f"{name}.toml", name, None)
+            publish(schema, ledger=tmp_path / "ledgers" / f"{name}.ledger")
+            schema.unlink()

@@ -24,7 +24,7 @@ from hushtable.curator import Curator
 from hushtable.errors import BudgetError, DataError, HushError, LedgerError, OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.mechanisms.basic import Basic
-from hushtable.noise.entropy import KEY_BYTES
+from hushtable.noise.entropy import KEY_BYTES, Keystream, SystemEntropy
 from hushtable.privacy.ledger import Ledger, LedgerState
 from hushtable.publishing import LedgerWarning, curate, publish
 from hushtable.schema import Schema
@@ -280,6 +280,13 @@ class TestInjectedRandomness:
 
         assert not world.publish(entropy=Pretender()).private
 
+    def test_an_injected_source_of_the_system_is_not_private_either(self, world: World) -> None:
+        known = SystemEntropy()
+        known._stream = Keystream(bytes(KEY_BYTES))
+        assert not world.publish(entropy=known).private
+        curator = curate(world.data, world.schema, epsilon="1", purpose="x", entropy=known)
+        assert not curator.private
+
     def test_what_is_no_source_is_refused_unpaid(self, world: World) -> None:
         with pytest.raises(OptionError, match="source of random bits"):
             world.publish(entropy=42)
@@ -443,9 +450,23 @@ class TestFailuresOnTheWay:
                 publishing.open_ledger(Schema.load(world.schema)).void(entry.id)
 
         monkeypatch.setattr(publishing, "Curator", None)  # there must not be one
-        with pytest.raises(LedgerError, match="was voided"):
+        with pytest.raises(LedgerError, match="was voided") as caught:
             world.publish(progress=void)
         assert world.state().spent == 0 and not world.out.exists()
+        (entry,) = world.state().entries
+        assert f"reservation {entry.id} was voided: its ε = 1 is given back" in str(caught.value)
+        assert "spent" not in str(caught.value)
+
+    def test_a_run_whose_ledger_was_exchanged_meanwhile_says_so(self, world: World) -> None:
+        def exchange(step: str) -> None:
+            if step == "draw":
+                world.ledger.unlink()
+                publishing.open_ledger(Schema.load(world.schema), why="for a change")
+
+        with pytest.raises(LedgerError, match="another ledger was put in its place") as caught:
+            world.publish(progress=exchange)
+        assert "the ledger that is there now does not know it" in str(caught.value)
+        assert "release may exist" not in str(caught.value)
 
     def test_a_ledger_that_vanished_does_not_start_at_zero_again(self, world: World) -> None:
         world.publish()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import OptionError
+from hushtable.privacy.anchor import Spender
 from hushtable.privacy.ledger import ONE_PERSON, Ledger
 from hushtable.schema import Schema
 
@@ -39,6 +40,20 @@ def pins_of(schema: Schema) -> dict[str, Any]:
     }
 
 
+def spender_of(schema: Schema) -> Spender:
+    """By what a schema is known again, should it name another dataset one day."""
+    file = None if schema.source is None else os.path.realpath(schema.source)
+    return Spender(schema.name, file, schema.dataset is not None)
+
+
+def check_first(schema: Schema, path: Path, *, gone: bool = True) -> None:
+    """Refuse to begin a ledger at a path for a schema whose people have one.
+
+    Without `gone`, what is gone is no obstacle.
+    """
+    Ledger.check_first(path, schema.dataset_name, spender_of(schema), gone=gone)
+
+
 def open_ledger(
     schema: Schema,
     ledger: str | Path | None = None,
@@ -53,4 +68,5 @@ def open_ledger(
     """
     path = ledger_path(schema, ledger)
     budget = None if any_budget and path.exists() else schema.budget
-    return Ledger.open(path, budget=budget, why=why, **pins_of(schema))
+    spender = spender_of(schema)
+    return Ledger.open(path, budget=budget, why=why, spender=spender, **pins_of(schema))

@@ -22,7 +22,7 @@ from hushtable import __version__
 from hushtable.counting import CsvFormat, code_table, count_table
 from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
-from hushtable.ledgers import ledger_path, open_ledger
+from hushtable.ledgers import check_first, ledger_path, open_ledger
 from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
 from hushtable.planner import Workload, plan
 from hushtable.privacy.account import Account
@@ -75,8 +75,8 @@ def publish(
     publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
     default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
     A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
-    where their first line does not tell. An `entropy` source other than the
-    system's is for tests and experiments: the release is then marked as not private.
+    where their first line does not tell. An `entropy` source, whichever it is, is for tests and
+    experiments: the release is then marked as not private.
     """
     step = progress or _ignore
     schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
@@ -205,7 +205,7 @@ def _check_free(target: Path) -> None:
 def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
     """Refuse what cannot be paid. A ledger is made, and pinned to its schema, only to be spent."""
     path = ledger_path(schema, ledger)
-    Ledger.check_first(path, schema.dataset_name)
+    check_first(schema, path)
     if path.exists():
         open_ledger(schema, path).check(amount)
     elif amount > schema.budget:
@@ -302,6 +302,11 @@ def _what_was_spent(books: Ledger, reservation: Reservation) -> str:
             return f"{paid}; no noise was drawn: `hush budget SCHEMA --void {reservation.id}`"
         case "drawing":
             return f"{paid} and stays spent: noise was drawn for it"
+        case "void":
+            given = format_epsilon(reservation.epsilon)
+            return f"reservation {reservation.id} was voided: its ε = {given} is given back"
+        case None:
+            return f"{paid}; the ledger that is there now does not know it"
     return f"{paid} and stays spent: its release may exist"
 
 

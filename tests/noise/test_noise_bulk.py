@@ -300,3 +300,4 @@ def test_choice_is_exact():
 def test_noise_is_as_private_as_its_bits():
     assert EntropyNoise().private
     assert not EntropyNoise(SeededEntropy(1)).private
+    assert not EntropyNoise(SystemEntropy()).private, "whoever made it may know its key"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -181,3 +182,32 @@ def test_a_forked_copy_of_an_account_cannot_be_charged(monkeypatch: pytest.Monke
     for copy in (account, part):
         with pytest.raises(BudgetError, match="process"):
             copy.charge(Fraction(1, 2))
+
+
+FORKING = """
+import os
+from fractions import Fraction
+from hushtable.errors import BudgetError
+from hushtable.privacy.account import Account
+
+os.getpid = lambda: 1  # as in a pid namespace of its own, or when a pid is used again
+account = Account(Fraction(1))
+(part,) = account.split(1, "add-remove")
+if not (child := os.fork()):
+    for copy in (account, part):
+        try:
+            copy.charge(Fraction(1, 2))
+        except BudgetError:
+            continue
+        os._exit(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0, "a child spent its parent's allotment"
+part.charge(Fraction(1))  # the parent goes on
+"""
+
+
+def test_a_forked_copy_of_an_account_with_the_pid_of_its_parent_cannot_be_charged() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=900
+    )
+    assert run.returncode == 0, run.stderr

@@ -16,7 +16,7 @@ import pytest
 
 from hushtable.errors import HushError, LedgerError, OptionError
 from hushtable.privacy import datasets, storage
-from hushtable.privacy.anchor import notes
+from hushtable.privacy.anchor import Spender, notes
 from hushtable.privacy.ledger import ONE_PERSON, Ledger
 
 PINS: dict[str, Any] = {
@@ -186,12 +186,80 @@ class TestMovedLedgers:
         open_ledger(first)
         assert [note.dataset for note in notes()] == ["census"]
 
+    @pytest.mark.parametrize("state", ["gone", "cannot be read"])
+    @pytest.mark.parametrize("named", ["by the ledger", "by the dataset", "by the schema"])
+    def test_one_that_older_software_noted_and_that_is_not_there_may_be_ours(
+        self, tmp_path: Path, state_folder: Path, state: str, named: str
+    ) -> None:
+        """Its note has no dataset, so the name of its file must tell."""
+        name = {"by the dataset": "census.ledger"}.get(named, "Survey.toml.ledger")
+        old = self.lost(tmp_path / name, state_folder, state)
+        (tmp_path / "b").mkdir()
+        place = tmp_path / "b" / {"by the ledger": "survey.toml.ledger"}.get(named, "new.ledger")
+        file = {"by the schema": str(tmp_path / "b" / "survey.toml")}.get(named)
+        asks = Spender("census", file, names_dataset=False)
+        with refused(LedgerError, repr(str(old)), state, "older software", "--new-ledger"):
+            open_ledger(place, spender=asks)
+        with refused(LedgerError, repr(str(old)), "older software"):
+            Ledger.check_first(place, "census", asks)
+        if state == "gone":
+            Ledger.check_first(place, "census", asks, gone=False)
+        open_ledger(place, spender=asks, why="it was another one")
+
+    def test_other_names_that_older_software_noted_are_no_obstacle(
+        self, tmp_path: Path, state_folder: Path
+    ) -> None:
+        """Whoever deleted experiments can begin new ones, in the same folder too."""
+        for name in ("first.toml.ledger", "second.toml.ledger"):
+            self.lost(tmp_path / name, state_folder, "gone")
+        asks = Spender("third", str(tmp_path / "third.toml"), names_dataset=False)
+        spend(tmp_path / "third.toml.ledger", dataset="third", spender=asks)
+
+    @staticmethod
+    def lost(path: Path, state_folder: Path, state: str) -> Path:
+        """A ledger that was noted without its dataset, and is no longer what it was."""
+        before = set(state_folder.glob("*.json"))
+        spend(path, dataset=f"of {path.name}")
+        (file,) = set(state_folder.glob("*.json")) - before
+        note = json.loads(file.read_bytes())
+        file.write_text(json.dumps({name: note[name] for name in ("sequence", "hash", "path")}))
+        path.unlink() if state == "gone" else path.write_bytes(b"not a database" * 500)
+        return path
+
     def test_one_that_cannot_be_read_is_not_gone(self, first: Path) -> None:
         first.write_bytes(b"not a database" * 500)
         (note,) = notes()
         assert datasets.holds(note)
         with refused(LedgerError, "has a ledger already"):
             open_ledger(first.with_name("second.ledger"))
+
+
+class TestUnreadableNotes:
+    """A note that nobody can read may be about any dataset."""
+
+    @pytest.mark.parametrize("damage", ["", "{", "[]", '{"sequence": 1}', "folder"])
+    def test_one_stands_in_the_way_of_a_new_ledger(
+        self, first: Path, state_folder: Path, damage: str
+    ) -> None:
+        (file,) = state_folder.glob("*.json")
+        file.unlink()
+        file.mkdir() if damage == "folder" else file.write_text(damage)
+        second = first.with_name("second.ledger")
+        for dataset in ("census", "other"):
+            for attempt in (open_ledger, lambda path, dataset: Ledger.check_first(path, dataset)):
+                with refused(LedgerError, repr(str(file)), "cannot be read", "remove the note"):
+                    attempt(second, dataset=dataset)
+        assert not second.exists()
+        open_ledger(second, why="there was none").spend(Fraction(1), mechanism="count")
+        spend(second)  # one that is there is used
+
+    def test_one_that_is_removed_meanwhile_is_none(
+        self, first: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (file,) = state_folder.glob("*.json")
+        monkeypatch.setattr(Path, "glob", lambda *_: [file.with_name("gone.json"), file])
+        unreadable: list[Path] = []
+        assert len(notes(unreadable)) == 1 and not unreadable
 
 
 class TestUnits:

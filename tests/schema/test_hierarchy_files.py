@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 
 from hushtable.errors import OptionError, SchemaError
 from hushtable.schema import Schema
-from hushtable.schema.files import MAX_HIERARCHY, read_arx
+from hushtable.schema.files import MAX_HIERARCHY, HierarchyFolders, read_arx, read_text
 from hushtable.schema.foreign import import_schema
 
 GOOD = "cook;services;*\nguard;services;*\nnurse;health;*\n"
@@ -141,6 +142,105 @@ def test_an_allowed_folder_must_be_one(own: Path, folder: str) -> None:
     (own / "h.csv").write_text(GOOD)
     with pytest.raises(OptionError, match="there is no folder"):
         Schema.load(toml_schema(own, "h.csv"), allow_paths=[own / folder])
+
+
+# ── what changes while one looks ─────────────────────────────────────────────────────────────────
+
+
+def swap_after_the_check(monkeypatch: pytest.MonkeyPatch, swap: Callable[[], None]) -> None:
+    """Whoever may write in the schema's folder does so between the check and the opening."""
+    check = HierarchyFolders._inside
+
+    def checked(folders: HierarchyFolders, name: str) -> object:
+        found = check(folders, name)
+        swap()
+        return found
+
+    monkeypatch.setattr(HierarchyFolders, "_inside", checked)
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "folder above"])
+def test_a_link_put_in_the_place_of_what_was_checked_is_not_followed(
+    own: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    place = own / "sub" / "deep" / "h.csv"
+    place.parent.mkdir()
+    place.write_text("inside;*\n")
+    outside = own.parent / "secret"
+    (outside / "deep").mkdir()
+    (outside / "deep" / "h.csv").write_text(GOOD)
+    swapped = {"file": place, "folder": place.parent, "folder above": own / "sub"}[what]
+
+    def swap() -> None:
+        swapped.rename(own / "before")
+        swapped.symlink_to(outside / swapped.relative_to(own / "sub"))
+
+    path = toml_schema(own, "sub/deep/h.csv")
+    assert Schema.load(path).shape == (1,)
+    swap_after_the_check(monkeypatch, swap)
+    with pytest.raises(SchemaError, match=r"h\.csv cannot be read"):
+        Schema.load(path)
+    assert place.read_text() == GOOD, "an attacker would have led there"
+
+
+def test_the_schema_s_folder_is_the_one_it_was_when_it_was_read(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swap() -> None:
+        own.rename(own.with_name("before"))
+        own.symlink_to(own.parent / "secret")
+
+    (own / "h.csv").write_text("inside;*\n")
+    path = toml_schema(own, "h.csv")
+    swap_after_the_check(monkeypatch, swap)
+    with pytest.raises(SchemaError, match="cannot be read"):
+        Schema.load(path)
+
+
+def test_a_pipe_put_in_the_place_of_what_was_checked_is_not_waited_for(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own / "h.csv").write_text(GOOD)
+
+    def swap() -> None:
+        (own / "h.csv").unlink()
+        os.mkfifo(own / "h.csv")
+
+    swap_after_the_check(monkeypatch, swap)
+    with pytest.raises(SchemaError, match="not a file"):
+        Schema.load(toml_schema(own, "h.csv"))
+
+
+def test_a_file_that_grows_meanwhile_is_read_up_to_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text(GOOD)
+    measure = os.fstat
+
+    def grown(handle: int) -> os.stat_result:
+        status = measure(handle)
+        with path.open("a") as file:
+            file.write(GOOD * 100)
+        return status
+
+    monkeypatch.setattr("hushtable.schema.files.os.fstat", grown)
+    with pytest.raises(SchemaError, match="larger than"):
+        read_text(path, limit=2 * len(GOOD))
+
+
+def test_no_descriptor_stays_open(own: Path) -> None:
+    (own / "h.csv").write_text(GOOD)
+    os.mkfifo(own / "pipe")
+    (own / "sub" / "h.csv").write_text(GOOD)
+    before = os.open(own, os.O_RDONLY)
+    os.close(before)
+    for name in ("h.csv", "sub/h.csv", "nowhere.csv", "sub/nowhere/h.csv", "pipe", ".", "sub"):
+        with contextlib.suppress(SchemaError):
+            Schema.load(toml_schema(own, name))
+    after = os.open(own, os.O_RDONLY)
+    os.close(after)
+    assert before == after
 
 
 # ── form ─────────────────────────────────────────────────────────────────────────────────────────

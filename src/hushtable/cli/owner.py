@@ -164,22 +164,21 @@ def budget(
 ) -> None:
     """Show what was spent on a dataset, on what, and what is left.
 
-    A dataset has one ledger, wherever its schema is. --new-ledger begins another one: for other
-    people under the same name, or where the ledger is lost with all that was published.
+    A dataset has one ledger, wherever its schema is and however it is renamed. --new-ledger begins
+    another one: for other people, or where the ledger is lost with all that was published.
 
     Example: hush budget census.toml
     """
-    from hushtable.ledgers import ledger_path
-    from hushtable.privacy.ledger import Ledger
+    from hushtable.ledgers import check_first, ledger_path
     from hushtable.schema import Schema
 
     described = Schema.load(schema, allow_paths=allow_paths)
     place = ledger_path(described, ledger)
     if restart and why is None:
-        Ledger.check_first(place, described.dataset_name, gone=False)
+        check_first(described, place, gone=False)
         why = "the ledger before it is gone"
     if why is None:
-        Ledger.check_first(place, described.dataset_name)
+        check_first(described, place)
     if not place.exists() and (raise_to, void, why) == (None, None, None):
         _print_budget(_unspent(described), as_json, place)
         return

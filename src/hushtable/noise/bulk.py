@@ -69,17 +69,21 @@ class Noise(Protocol):
 
 
 class EntropyNoise:
-    """Noise drawn from a source of random bits, by default the operating system's."""
+    """Noise drawn from a source of random bits: one of its own, or one that is injected."""
 
     def __init__(self, entropy: Entropy | None = None) -> None:
+        self._own = entropy is None
         self._entropy: Entropy = SystemEntropy() if entropy is None else entropy
         if not all(hasattr(self._entropy, name) for name in ("fill", "bits", "spawn")):
             raise OptionError("entropy must be a source of random bits")
 
     @property
     def private(self) -> bool:
-        """Whether nobody can know the draws: an injected source is not believed if it says so."""
-        return type(self._entropy) is SystemEntropy
+        """Whether nobody can know the draws: whoever injects a source may know its bits.
+
+        That holds for the operating system's too, whose key may have been replaced.
+        """
+        return self._own
 
     def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
         """Add discrete Laplace noise in place; return η of all these draws together."""

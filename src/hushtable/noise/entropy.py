@@ -15,6 +15,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from hushtable.processes import this_process
+
 KEY_BYTES = 32
 
 # The keystream is the encryption of zeros; one block of them serves every source.
@@ -73,23 +75,6 @@ class Keystream:
         return value
 
 
-_forks = 0
-
-
-def _count_fork() -> None:
-    global _forks
-    _forks += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_count_fork)
-
-
-def _process() -> tuple[int, int]:
-    """Name this process: the pid alone may be reused by a grandchild, the count alone misses C."""
-    return os.getpid(), _forks
-
-
 class SystemEntropy:
     """Private randomness: a keystream under a fresh key from the operating system.
 
@@ -100,7 +85,7 @@ class SystemEntropy:
     private = True
 
     def __init__(self) -> None:
-        self._process = _process()
+        self._process = this_process()
         self._stream = Keystream(os.urandom(KEY_BYTES))
 
     def fill(self, out: NDArray[Any]) -> None:
@@ -121,7 +106,7 @@ class SystemEntropy:
         return SystemEntropy()
 
     def _own_stream(self) -> Keystream:
-        process = _process()
+        process = this_process()
         if self._process != process:
             # The stream first: no thread may see the new name beside the inherited stream.
             self._stream = Keystream(os.urandom(KEY_BYTES))

@@ -10,12 +10,12 @@ it enters, and at most max_rows rows change.
 
 from __future__ import annotations
 
-import os
 import threading
 from fractions import Fraction
 
 from hushtable.errors import BudgetError, OptionError
 from hushtable.privacy.loss import NEIGHBOURS, Neighbours, format_epsilon, parse_epsilon
+from hushtable.processes import this_process
 
 
 class Account:
@@ -25,7 +25,7 @@ class Account:
         self._allotment = parse_epsilon(allotment, what="the allotment")
         self._spent = Fraction(0)
         self._lock = threading.RLock()  # one for the whole family of accounts
-        self._process = os.getpid()
+        self._process = this_process()
 
     @property
     def spent(self) -> Fraction:
@@ -40,7 +40,7 @@ class Account:
     def charge(self, epsilon: Fraction) -> None:
         """Pay ε from this account, or raise BudgetError."""
         epsilon = parse_epsilon(epsilon)
-        if os.getpid() != self._process:  # a forked copy would spend the same allotment again
+        if this_process() != self._process:  # a forked copy would spend the same allotment again
             raise BudgetError("an account can only be charged by the process that opened it")
         with self._lock:
             self._pay(epsilon)

@@ -2,9 +2,10 @@
 
 There is one small JSON file per ledger, named by the ledger's identity, in the user's state folder
 (HUSHTABLE_STATE overrides it). By the newest entry an older copy put back is noticed; it only ever
-moves forward. By the dataset's name a second ledger of a dataset is noticed (see `datasets`). Where
-the folder cannot be used a ledger still works, and warns of that. The notes guard against mistakes
-(a restored backup, a copied folder, a renamed schema), not against an owner who alters them too.
+moves forward. By the dataset's name, and by the schemas that spent from it, a second ledger of a
+dataset is noticed (see `datasets`). Where the folder cannot be used a ledger still works, and warns
+of that. The notes guard against mistakes (a restored backup, a copied folder, a renamed schema),
+not against an owner who alters them too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,17 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Spender:
+    """A schema by which a ledger is spent from."""
+
+    table: str
+    file: str | None
+    """Its file, links resolved; None for a schema in memory."""
+    names_dataset: bool
+    """Whether it says whose budget it spends; otherwise the dataset is the table."""
+
+
+@dataclass(frozen=True)
 class Note:
     """What the state folder says of one ledger."""
 
@@ -44,6 +56,8 @@ class Note:
     """None in the notes of older software."""
     seen: Mark | None
     """The newest entry; None when the ledger was only about to be made."""
+    spenders: tuple[Spender, ...] = ()
+    """All that were seen; none in the notes of older software."""
 
 
 def state_folder() -> Path:
@@ -62,10 +76,18 @@ def state_folder() -> Path:
 class Anchor:
     """The note about one ledger; trouble with the folder goes to `warnings`."""
 
-    def __init__(self, ledger: str, path: Path, dataset: str, warnings: list[str]) -> None:
+    def __init__(
+        self,
+        ledger: str,
+        path: Path,
+        dataset: str,
+        warnings: list[str],
+        spender: Spender | None = None,
+    ) -> None:
         self._ledger = ledger
         self._about = {"path": str(path), "dataset": dataset}
         self._warnings = warnings
+        self._spenders = () if spender is None else (spender,)
 
     def note(self) -> Note | None:
         """What was noted so far, or None when there is no note that can be read."""
@@ -90,18 +112,20 @@ class Anchor:
 
     def announce(self) -> None:
         """Note a ledger that is about to be made."""
-        self._write(Mark(0, ""))
+        self._write(Mark(0, ""), ())
 
     def advance(self, mark: Mark) -> None:
         """Move the note forward, never back; only for whoever holds it."""
-        seen = self.read()
+        note = self.note()
+        seen = None if note is None else note.seen
         if seen is None or seen.sequence <= mark.sequence:
-            self._write(mark)
+            self._write(mark, () if note is None else note.spenders)
 
-    def _write(self, mark: Mark) -> None:
+    def _write(self, mark: Mark, before: tuple[Spender, ...]) -> None:
+        spenders = [asdict(spender) for spender in dict.fromkeys((*before, *self._spenders))]
+        content = {**asdict(mark), **self._about, "spenders": spenders}
         try:
-            text = json.dumps({"sequence": mark.sequence, "hash": mark.hash, **self._about})
-            _write_whole(state_folder() / f"{self._ledger}.json", text)
+            _write_whole(state_folder() / f"{self._ledger}.json", json.dumps(content))
         except OSError as error:
             _warn(self._warnings, error)
 
@@ -132,13 +156,18 @@ def locked(name: str, warnings: list[str], *, seconds: float) -> Iterator[bool]:
         yield done
 
 
-def notes() -> list[Note]:
-    """All notes that can be read."""
+def notes(unreadable: list[Path] | None = None) -> list[Note]:
+    """All notes that can be read; the files of the others are added to `unreadable`."""
     found = []
     with contextlib.suppress(OSError):
         for file in sorted(state_folder().glob("*.json")):
-            with contextlib.suppress(OSError, *_DAMAGED):
+            try:
                 found.append(_parsed(file.stem, json.loads(file.read_bytes())))
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            except (OSError, *_DAMAGED):
+                if unreadable is not None:
+                    unreadable.append(file)
     return found
 
 
@@ -150,6 +179,16 @@ def _parsed(ledger: str, content: Any) -> Note:
         path=str(content["path"]),
         dataset=None if dataset is None else str(dataset),
         seen=mark if mark.sequence else None,
+        spenders=tuple(map(_spender, content.get("spenders", ()))),
+    )
+
+
+def _spender(content: Any) -> Spender:
+    file = content["file"]
+    return Spender(
+        str(content["table"]),
+        None if file is None else str(file),
+        bool(content["names_dataset"]),
     )
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from hushtable.errors import BudgetError, LedgerError, OptionError
 from hushtable.privacy import storage
-from hushtable.privacy.anchor import Anchor, Mark, Note
-from hushtable.privacy.datasets import check_first, dataset_locked, holds, known_ledgers
+from hushtable.privacy.anchor import Anchor, Mark, Note, Spender
+from hushtable.privacy.datasets import check_first, holds, known_ledgers, making_locked
 from hushtable.privacy.history import FORMAT, Entry, History, LedgerState
 from hushtable.privacy.loss import Neighbours, format_epsilon, parse_epsilon
 from hushtable.privacy.storage import connected, history_of, load, place_of, reported
@@ -49,12 +49,19 @@ class Reservation:
 class Ledger:
     """What was spent on one dataset, under one neighbour relation and one privacy unit."""
 
-    def __init__(self, path: Path, pins: dict[str, Any], warnings: list[str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        pins: dict[str, Any],
+        warnings: list[str],
+        spender: Spender | None = None,
+    ) -> None:
         self.path = path
         self.warnings = warnings
         self._pins = pins
         self._ledger: str = pins["ledger"]
-        self._anchor = Anchor(self._ledger, path, pins["dataset"], warnings)
+        self._spender = spender
+        self._anchor = Anchor(self._ledger, path, pins["dataset"], warnings, spender)
 
     @classmethod
     def open(
@@ -67,11 +74,13 @@ class Ledger:
         unit: str | None,
         create: bool = True,
         why: str | None = None,
+        spender: Spender | None = None,
     ) -> Ledger:
         """Open the ledger of a dataset; the first use pins what the schema says.
 
         A budget of None stands for whatever budget an existing ledger has. With a reason, `why`, a
-        new ledger is made, though the dataset has or had another one.
+        new ledger is made, though the dataset has or had another one. By the `spender` the ledger
+        is known again when the schema names another dataset.
         """
         place, pins = place_of(path), {"dataset": dataset, "neighbours": neighbours, "unit": unit}
         warnings: list[str] = []
@@ -81,16 +90,22 @@ class Ledger:
                 _check_reason(why, missing)
             if create and budget is not None and missing:
                 stored = {"budget": _stored(budget, "the budget"), "why": why}
-                _create(place, {**pins, **stored}, warnings)
+                _create(place, {**pins, **stored}, warnings, spender)
             history, note = _load_newest(place, warnings)
             _check_pins(history, pins)
             _check_budget(history, budget)
-            ledger = cls(place, history.pins, warnings)
+            ledger = cls(place, history.pins, warnings, spender)
             ledger._keep_note(history.head, note)
         return ledger
 
     @staticmethod
-    def check_first(path: str | os.PathLike[str], dataset: str, *, gone: bool = True) -> None:
+    def check_first(
+        path: str | os.PathLike[str],
+        dataset: str,
+        spender: Spender | None = None,
+        *,
+        gone: bool = True,
+    ) -> None:
         """Raise when there is no ledger at a path and the dataset has, or had, one elsewhere.
 
         Without `gone`, what is gone is no obstacle.
@@ -98,7 +113,7 @@ class Ledger:
         place = place_of(path)
         with reported(place):
             if not load(place).hashes:
-                check_first(dataset, place, gone=gone)
+                check_first(dataset, place, spender, gone=gone)
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> LedgerState:
@@ -169,10 +184,13 @@ class Ledger:
         """Note where the ledger is and how far it got, unless that is known."""
         if note is None:
             self._warn_of_others()
-        elif (note.seen, note.dataset) == (head, self._pins["dataset"]) and (
-            note.path == str(self.path) or holds(note)  # of two copies, the one spent on is noted
-        ):
-            return
+        elif (note.seen, note.dataset) == (head, self._pins["dataset"]):
+            if note.path == str(self.path):
+                known = self._spender is None or self._spender in note.spenders
+            else:
+                known = holds(note)  # of two copies, the one spent on is noted
+            if known:
+                return
         with self._anchor.locked(seconds=storage.BUSY_SECONDS) as held:
             if held:
                 # Another copy may have been spent on since: look again, now none can be.
@@ -240,21 +258,23 @@ def _check_reason(why: str, missing: bool) -> None:
         raise OptionError(f"say why in a line of at most {_LONGEST_REASON} characters")
 
 
-def _create(path: Path, pins: dict[str, Any], warnings: list[str]) -> None:
+def _create(
+    path: Path, pins: dict[str, Any], warnings: list[str], spender: Spender | None = None
+) -> None:
     """Begin a ledger; the state folder hears of it first, so that a kill leaves none unknown."""
     event = {"kind": "open", "format": FORMAT, "ledger": secrets.token_hex(16), **pins}
-    with dataset_locked(pins["dataset"], warnings) as held:
+    with making_locked(warnings) as held:
         if load(path).hashes:
             return  # another process was first; its pins are compared with ours like any other's
         if pins["why"] is None:
-            check_first(pins["dataset"], path)
+            check_first(pins["dataset"], path, spender)
         with connected(path, "rwc") as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("BEGIN IMMEDIATE")
             if history_of(db).hashes:
                 return
             if held:
-                Anchor(event["ledger"], path, pins["dataset"], warnings).announce()
+                Anchor(event["ledger"], path, pins["dataset"], warnings, spender).announce()
             db.execute(f"PRAGMA application_id = {storage.APPLICATION}")
             db.execute(f"PRAGMA user_version = {FORMAT}")
             db.execute("CREATE TABLE event (sequence INTEGER PRIMARY KEY, body TEXT, hash TEXT)")

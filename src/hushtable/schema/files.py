@@ -3,14 +3,19 @@
 A schema may come from anyone, and what it reads ends up in manifests that everyone sees. So the
 hierarchy files it names must be in its own folder, or in one that the owner allows, and must look
 like hierarchies; a refusal quotes nothing of their content.
+
+Whoever may write there can swap a folder for a link while we look. So a file is opened once, from
+the folder that allows it and through no link, and what was opened is what is checked and read.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +25,11 @@ from hushtable.schema.hierarchy import Hierarchy, PathError
 
 MAX_FILE = 256 * 2**20
 MAX_HIERARCHY = 64 * 2**20  # no reader would open the manifest of a larger one
+
+# Opening a pipe does not wait for a writer, nor does a terminal become ours.
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+# A folder on the way need not be readable, where the system can tell these apart.
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -32,9 +42,9 @@ class HierarchyFolders:
     """Where the hierarchy files that a schema names may be."""
 
     own: Path
-    """The schema's folder, to which the names are relative."""
+    """The schema's folder, links followed, to which the names are relative."""
     allowed: tuple[Path, ...] = ()
-    """Other folders, which only the owner can name."""
+    """Other folders, links followed, which only the owner can name."""
 
     @classmethod
     def beside(
@@ -47,27 +57,46 @@ class HierarchyFolders:
         for folder in allowed:
             if not _is_folder(folder):
                 raise OptionError(f"there is no folder {str(folder)!r} to allow hierarchy files in")
-        return cls(schema.parent, allowed)
+        try:
+            return cls(schema.parent.resolve(), tuple(folder.resolve() for folder in allowed))
+        except (OSError, ValueError, RuntimeError):  # too long, a NUL, links in a circle
+            raise SchemaError("the schema's path cannot be read") from None
 
     def read(self, name: Any) -> Hierarchy:
         """Read the hierarchy file of this name."""
         if not isinstance(name, str):
             raise SchemaError("hierarchy must be the path of a CSV file")
-        return read_arx(self._inside(name))
+        folder, place = self._inside(name)
+        text = _read(place, lambda: _open_inside(folder, place), MAX_HIERARCHY)
+        return _parse_arx(place.name, text)
 
-    def _inside(self, name: str) -> Path:
-        """The true place of a file, all links followed, which must be in one of the folders."""
+    def _inside(self, name: str) -> tuple[Path, Path]:
+        """The folder that a file is in, and the file's true place, all links followed."""
         try:
             place = (self.own / name).resolve()
-            folders = [folder.resolve() for folder in (self.own, *self.allowed)]
         except (OSError, ValueError, RuntimeError):  # too long, a NUL, links in a circle
             raise SchemaError("the hierarchy's path cannot be read") from None
-        if not any(place.is_relative_to(folder) for folder in folders):
-            raise SchemaError(
-                "the hierarchy file is outside the schema's folder; move it there, or allow its"
-                " folder with --allow-path (in Python allow_paths)"
-            )
-        return place
+        for folder in (self.own, *self.allowed):
+            if place.is_relative_to(folder):
+                return folder, place
+        raise SchemaError(
+            "the hierarchy file is outside the schema's folder; move it there, or allow its"
+            " folder with --allow-path (in Python allow_paths)"
+        )
+
+
+def _open_inside(folder: Path, place: Path) -> int:
+    """Open a file in a folder, both of them resolved: a link on the way was put there since."""
+    *steps, name = place.relative_to(folder).parts or (".",)
+    handle = os.open(folder, _STEP)
+    try:
+        for step in steps:
+            below = os.open(step, _STEP, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        return os.open(name, _OPEN | os.O_NOFOLLOW, dir_fd=handle)
+    finally:
+        os.close(handle)
 
 
 def _is_folder(path: Path) -> bool:
@@ -79,13 +108,27 @@ def _is_folder(path: Path) -> bool:
 
 def read_text(path: Path, limit: int = MAX_FILE) -> str:
     """The text of a file of reasonable size."""
+    return _read(path, lambda: os.open(path, _OPEN), limit)
+
+
+def _read(path: Path, opened: Callable[[], int], limit: int) -> str:
+    """The text of what was opened, which is all that is looked at."""
     shown = repr(str(path)) if not str(path).isprintable() else str(path)
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device may never end
-            raise SchemaError(f"{shown} is not a file")
-        if path.stat().st_size > limit:
+        handle = opened()
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):  # a pipe or a device may never end
+                raise SchemaError(f"{shown} is not a file")
+            content = b""
+            if status.st_size <= limit:
+                with open(handle, "rb", closefd=False) as file:
+                    content = file.read(limit + 1)  # it may have grown
+        finally:
+            os.close(handle)
+        if max(status.st_size, len(content)) > limit:
             raise SchemaError(f"{shown} is larger than {limit // 2**20} MiB")
-        return path.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise SchemaError(f"there is no file {shown}") from None
     except UnicodeDecodeError:
@@ -96,20 +139,23 @@ def read_text(path: Path, limit: int = MAX_FILE) -> str:
 
 def read_arx(path: Path) -> Hierarchy:
     """Read a hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
-    text = read_text(path, MAX_HIERARCHY)
+    return _parse_arx(path.name, read_text(path, MAX_HIERARCHY))
+
+
+def _parse_arx(name: str, text: str) -> Hierarchy:
     lines, by_comma = _csv_lines(text, ";"), _csv_lines(text, ",")
     if by_comma and _has_groups(by_comma) and not (lines and _has_groups(lines)):
         lines = by_comma
     if lines is None:
-        raise SchemaError(f"{path.name} is not a well-formed CSV file")
-    _check_form(path.name, lines)
+        raise SchemaError(f"{name} is not a well-formed CSV file")
+    _check_form(name, lines)
     try:
         return Hierarchy.from_paths(fields for _, fields in lines)
     except PathError as problem:
-        where = f"{path.name}, line {lines[problem.position][0]}"
+        where = f"{name}, line {lines[problem.position][0]}"
         raise SchemaError(f"{where}: {problem.reason}") from None
     except SchemaError as problem:
-        raise SchemaError(f"{path.name}: {problem}") from None
+        raise SchemaError(f"{name}: {problem}") from None
 
 
 def _check_form(file: str, lines: Lines) -> None:

@@ -17,7 +17,7 @@ from .suites import (
     TABLES,
 )
 
-_OWN_KEY = """self._process = _process()
+_OWN_KEY = """self._process = this_process()
         self._stream = Keystream(os.urandom(KEY_BYTES))"""
 
 RANDOMNESS = [
@@ -68,8 +68,15 @@ RANDOMNESS = [
     Mutant(
         "an injected source believed to be private",
         "noise/bulk.py",
-        "return type(self._entropy) is SystemEntropy",
+        "return self._own",
         "return bool(self._entropy.private)",
+        (f"{PUBLISHING}::TestInjectedRandomness",),
+    ),
+    Mutant(
+        "an injected source of the system believed to be private",
+        "noise/bulk.py",
+        "return self._own",
+        "return type(self._entropy) is SystemEntropy",
         (f"{PUBLISHING}::TestInjectedRandomness",),
     ),
     Mutant(

@@ -175,9 +175,16 @@ PAYING = [
     Mutant(
         "a forked copy of an account",
         "privacy/account.py",
-        "if os.getpid() != self._process:",
+        "if this_process() != self._process:",
         "if False:",
         (ACCOUNT, CURATOR),
+    ),
+    Mutant(
+        "a forked copy of an account under the same pid",
+        "processes.py",
+        "return os.getpid(), _forks",
+        "return os.getpid(), 0",
+        (ACCOUNT,),
     ),
     Mutant(
         "twice the allotment for a mechanism",
