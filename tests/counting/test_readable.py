@@ -68,7 +68,7 @@ def test_bytes_that_are_no_text_are_one_odd_value(tmp_path: Path, attribute: Any
 
 def test_categories_may_be_no_text_either() -> None:
     """Half of a label and a stray byte are not the label."""
-    words = broken_text([b"a", b"a\xff", b"b"])
+    words = broken_text([b"a", b" a\xff ", b"b"])
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 1, None], pa.int8()), words)
     table = pa.table({"v": column, "row": list(range(5))})
     for source in (table, table.to_reader(max_chunksize=2)):
