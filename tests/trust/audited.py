@@ -1,7 +1,7 @@
 """Which mutants `hush audit` must see, how it is asked, and which it cannot see, and why.
 
 A mutant that is in neither list concerns the ledger, files, releases or answers: an audit asks
-mechanisms for noisy numbers, and looks at nothing else.
+mechanisms for noisy numbers, and looks at how often intervals hold, but at nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from mutants import SOURCE, Mutant
 from mutants.mutant import SECONDS, _apply
 
-EXACT, RUNS, LAW = "exact check", "lower bound", "law of the noise"
+EXACT, RUNS, LAW, COVERAGE = "exact check", "lower bound", "law of the noise", "coverage"
 
 _PRIVBAYES = "--set rows=100 --set beta=0.5"
 _CROWD = "--set rows=100 --set beta=0.9 --set theta=0.001 --set degree=1 --runs 100 --set score="
@@ -127,6 +127,10 @@ SEEN: dict[str, Expected] = {
     ),
     "a priority sample that stops short": Expected(
         "priority --schema ladder --set size=2 --runs 100", (LAW,)
+    ),
+    # intervals
+    "what a filter hides left out of an interval": Expected(
+        "filter --schema grid --set theta=100 --runs 100 --releases 25", (COVERAGE,), quick=True
     ),
 }
 

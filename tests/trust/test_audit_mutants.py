@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from attack import Tally
-from audited import EXACT, LAW, RUNS, SEEN, UNSEEN, Expected, run_audit
+from audited import COVERAGE, EXACT, LAW, RUNS, SEEN, UNSEEN, Expected, run_audit
 from mutants import MUTANTS
 from mutants.paying import PAYING, SCALES
 
@@ -26,7 +26,7 @@ def test_the_lists_fit_the_mutants_and_know_all_that_are_about_paying() -> None:
 def test_all_attacks_are_needed() -> None:
     """Each sees mutants that the others do not."""
     shown = {expected.by for expected in SEEN.values()}
-    assert {(EXACT,), (RUNS,), (LAW,), (EXACT, RUNS), (RUNS, LAW)} <= shown
+    assert {(EXACT,), (RUNS,), (LAW,), (COVERAGE,), (EXACT, RUNS), (RUNS, LAW)} <= shown
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
