@@ -155,6 +155,7 @@ UNSEEN: dict[str, str] = {
     "twice the allotment for a mechanism": "no mechanism asks for more than it has",
     "twice the allotment for a curator": "an audit has curators of its own",
     "a forked copy of an account": "an audit is one process",
+    "a forked copy of an account under the same pid": "an audit is one process",
     "parts that the whole does not pay for": _NO_SPLIT,
     "the second largest part for nothing": _NO_SPLIT,
     "neighbours swapped in a split": _NO_SPLIT,
