@@ -23,7 +23,7 @@ from hushtable.mechanisms import MECHANISMS
 from hushtable.noise.bulk import EntropyNoise
 
 # A posterior takes a hundred times as long as a sum.
-SLOW = {"ispe": 10, "kdtree": 10}
+SLOW = {"ispe": 5, "kdtree": 5}
 
 
 @pytest.mark.parametrize("epsilon", ["1", "0.1"])
@@ -35,7 +35,7 @@ def test_intervals_hold_as_often_as_they_promise(
     tally: Tally,
     record_property: Callable[[str, Any], None],
 ) -> None:
-    releases = size(1, 200 // SLOW.get(mechanism, 1))
+    releases = size(1, 100 // SLOW.get(mechanism, 1))
     entropy = SeededEntropy(11)
     attack = CoverageAttack(
         MECHANISMS[mechanism], Fraction(epsilon), releases, lambda: EntropyNoise(entropy)
