@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +28,16 @@ def test_it_writes_the_rows_and_their_schema(hush: Hush) -> None:
     made = generate("brazil", 500, seed=3)
     assert code == 0 and "500 rows" in out and "hush publish" in out
     assert pq.read_table("b.parquet").equals(made.table())
-    assert Schema.load("people.toml") == made.schema
+    written = Schema.load("people.toml")
+    assert written.dataset is not None and written.dataset.startswith("brazil")
+    assert replace(written, dataset=None) == made.schema
+
+
+def test_every_schema_is_of_a_dataset_of_its_own(hush: Hush) -> None:
+    """Made-up people can be published again and again, each time with a whole budget."""
+    for name in ("a", "b"):
+        hush("brazil", "-o", f"{name}.parquet", "--rows", "50")
+    assert Schema.load("a.toml").dataset != Schema.load("b.toml").dataset
 
 
 def test_it_speaks_json_and_takes_settings(hush: Hush) -> None:
