@@ -174,15 +174,18 @@ def test_rows_beyond_the_bound_are_caught(monkeypatch: Patch) -> None:
     wide = schema_of(THREE)
     object.__setattr__(wide, "unit", Unit("id", 99))
     monkeypatch.setattr(
-        count, "bound_contributions", lambda table, _: bound.bound_contributions(table, wide)
+        count,
+        "bound_contributions",
+        lambda table, _, salt: bound.bound_contributions(table, wide, salt),
     )
     found = curator_loss(ask, schema, [], person, epsilon=EPSILON)
     assert found.loss == E * 4 / 3 and not found.holds
 
 
 def test_people_without_an_id_pooled_as_one_are_caught(monkeypatch: Patch) -> None:
-    def pooled(table: Any, schema: Any) -> Any:
-        return bound.bound_contributions(table.mutate(c1=table.c1.fill_null("nobody")), schema)
+    def pooled(table: Any, schema: Any, salt: str) -> Any:
+        known = table.mutate(c1=table.c1.fill_null("nobody"))
+        return bound.bound_contributions(known, schema, salt)
 
     def ask(curator: Curator) -> Any:
         return curator.noisy_counts(Regions([0, 1]), epsilon=EPSILON)

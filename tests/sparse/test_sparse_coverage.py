@@ -244,7 +244,7 @@ BOXES = [
 def node_reader(on: Any, rule: Rule, seed: int, *, consistent: bool) -> NodeSummary:
     structure, scale = Structure(on, SHAPE), F(4)
     keep = structure.rooted if consistent else None
-    kept, _ = summarise(held(structure, CLOUD), rule, scale, seeded(seed), keep)
+    kept = summarise(held(structure, CLOUD), rule, scale, seeded(seed), keep)
     return NodeSummary(
         structure,
         KeptPlaces(lambda: kept.places, lambda: kept.values),

@@ -53,7 +53,7 @@ def ask(release: Release, folder: Path) -> None:
     where = f"{sql_name(first.name)} IS NOT NULL OR {sql_name(second.name)} IS NULL"
     for answer in (release.count(), release.count(where)):
         low, high = answer.interval(0.9)
-        assert all_finite(answer.value, answer.stderr, low, high, answer.bias), answer
+        assert all_finite(answer.value, answer.stderr, low, high), answer
         assert answer.stderr >= 0 and low <= high
     table = release.table(second.name)
     assert all_finite(table.values, table.stderr, *table.bounds)

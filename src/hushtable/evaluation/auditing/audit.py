@@ -374,14 +374,19 @@ class _Job:
     def covered(
         self, schemas: Sequence[Schema], shapes: Sequence[str], releases: int
     ) -> list[Coverage]:
-        """How often intervals hold, over releases of tables of every shape."""
+        """How often intervals hold, over releases of tables of every shape.
+
+        One that asks for more than it has makes no release; the exact check says so.
+        """
         variants = [self.settings] if self.settings else VARIANTS.get(self.mechanism.name, [{}])
         attack = CoverageAttack(self.mechanism, self.epsilon, releases, self._noise)
-        return attack.run(
-            [case for schema in schemas for case in cases_of(schema, shapes)],
-            variants,
-            lambda done, total: self.progress("coverage of the intervals", done, total),
-        )
+        with suppress(BudgetError):
+            return attack.run(
+                [case for schema in schemas for case in cases_of(schema, shapes)],
+                variants,
+                lambda done, total: self.progress("coverage of the intervals", done, total),
+            )
+        return []
 
     def _contest(self, finding: Finding) -> Contest:
         assert finding.exact is not None and finding.exact.example is not None
