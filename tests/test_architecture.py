@@ -57,7 +57,8 @@ ALLOWED: dict[str, set[str]] = {
         "privacy.loss",
         "summaries",
     },
-    "cli.show": {"errors", "query", "release", "text"},
+    "cli.signals": set(),
+    "cli.show": {"cli.signals", "errors", "query", "release", "text"},
     "cli.analyst": {"errors", "query", "release", "cli.show"},
 }
 # The end of the line: these may use everything.

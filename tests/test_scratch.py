@@ -188,3 +188,22 @@ def test_only_matching_folders_of_this_user_are_removed(
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     remove_abandoned(temporary, "spill-*")
     assert (temporary / "spill-theirs").exists()
+
+
+def test_a_signal_that_comes_while_a_folder_is_removed_does_not_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, remove, came = tmp_path / "held", scratch.shutil.rmtree, []
+
+    def disturbed(path: Path, **options: Any) -> None:
+        if not came:
+            came.append(path)
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    folder.mkdir()
+    (folder / "spilled").write_text("data")
+    monkeypatch.setattr(scratch.shutil, "rmtree", disturbed)
+    with pytest.raises(KeyboardInterrupt), held_folder(folder):
+        pass
+    assert came and not folder.exists()

@@ -36,8 +36,13 @@ def held_folder(folder: Path) -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:  # a signal came meanwhile: the commands let one through
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            os.close(lock)
 
 
 def partial_folder(target: Path, id: str) -> Path:

@@ -6,9 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from hushtable.cli import signals
+from hushtable.cli.show import step_bar
+from hushtable.counting.source import interruptible
 
 SCHEMA = """name = "people"
 budget = "1"
@@ -91,3 +96,52 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     ended(process)
     assert process.returncode == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_signal_whose_exception_was_lost_stops_the_next_step(
+    quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals, "received", [])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with step_bar({"count": "counting", "pay": "paying"}, quiet=quiet) as step:
+        step("count")
+        signals.received.append(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            step("pay")
+
+
+class Engine:
+    """Works until it is interrupted."""
+
+    def __init__(self) -> None:
+        self.con, self.stopped = self, threading.Event()
+
+    def get_backend(self) -> Engine:
+        return self
+
+    def interrupt(self) -> None:
+        self.stopped.set()
+
+
+def test_an_engine_is_stopped_also_by_a_signal_that_comes_as_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between the start of its thread and the moment at which it is waited for."""
+    engine, start = Engine(), threading.Thread.start
+
+    def disturbed(thread: threading.Thread) -> None:
+        start(thread)
+        signal.raise_signal(signal.SIGTERM)
+
+    def stop(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    monkeypatch.setattr(threading.Thread, "start", disturbed)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(engine, lambda: engine.stopped.wait(60))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert engine.stopped.is_set()

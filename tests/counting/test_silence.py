@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sqlite3
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from slow_encoding import make
 import hushtable
 from hushtable.counting import CsvFormat, count_table
 from hushtable.counting.silence import EngineError, raise_alone, silent_engine
+from hushtable.counting.tally import Tally
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, OptionError
+from hushtable.schema import IntegerRange, Schema, ordinal
 
 CANARY = "Zyxwvut-7f3a91"
 SCHEMA = make(
@@ -171,3 +174,18 @@ def test_no_value_of_sqlite_makes_it_fail(encoding: str, tmp_path: Path) -> None
         count_table(people.table("t"), SCHEMA)
     database.close()
     people.disconnect()
+
+
+def test_too_little_memory_does_not_tell_how_many_rows_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy says how large an array it wanted."""
+
+    def full(self: object) -> None:
+        raise MemoryError("Unable to allocate an array with shape (23654321,)")
+
+    monkeypatch.setattr(Tally, "result", full)
+    schema = Schema("t", Fraction(1), (ordinal("x", IntegerRange(0, 3)),))
+    with pytest.raises(EngineError) as told:
+        count_table(pa.table({"x": [1, 2]}), schema)
+    assert "2365" not in str(told.value) and told.value.__context__ is None

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 import warnings
-from types import FrameType
 from typing import NoReturn
 
 import click
 
 from hushtable import __version__
-from hushtable.cli import analyst, auditing, evaluating, owner, planning, reproducing
+from hushtable.cli import analyst, auditing, evaluating, owner, planning, reproducing, signals
 from hushtable.cli.show import print_json, warn
 from hushtable.errors import HushError
 from hushtable.text import plain
@@ -41,19 +39,16 @@ schema_group.add_command(owner.schema_check)
 schema_group.add_command(owner.schema_import)
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_received: list[int] = []
-
-
 def run(name: str = "hush") -> NoReturn:
     """Run the command line, called by this name: bad input is one clear line and exit code 2."""
     warnings.formatwarning = _one_line
-    _stop_cleanly()
+    signals.stop_cleanly()
     arguments = sys.argv[1:] or ["--help"]
     if arguments == ["schema"]:
         arguments.append("--help")
     try:
         code = app.main(arguments, prog_name=name, standalone_mode=False)
+        signals.check_stopped()
     except HushError as problem:
         _fail_if_stopped(problem)  # engines answer a signal by an error of their own
         _fail(str(problem))
@@ -72,31 +67,12 @@ def run(name: str = "hush") -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _stop_cleanly() -> None:
-    """Let signals that end a process raise an exception, so that everything is cleaned up.
-
-    Those that are ignored, as `nohup` does, stay ignored.
-    """
-    _received.clear()
-    for number in _SIGNALS:
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, _stop)
-
-
-def _stop(number: int, _: FrameType | None) -> NoReturn:
-    """Stop once; what comes while cleaning up must not stop that."""
-    _received.append(number)
-    for later in _SIGNALS:
-        signal.signal(later, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
 def _fail_if_stopped(problem: BaseException) -> None:
     """After a signal, whatever came of it ends the command: with 128 and the signal's number.
 
     By now all is cleaned up; a thread of an engine that has not noticed is not waited for.
     """
-    if not _received:
+    if not signals.received:
         return
     said = [str(problem)] if isinstance(problem, HushError) else getattr(problem, "__notes__", [])
     try:
@@ -104,7 +80,7 @@ def _fail_if_stopped(problem: BaseException) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(128 + _received[0])
+        os._exit(128 + signals.received[0])
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hushtable.cli.signals import check_stopped
 from hushtable.text import plain, plain_json
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ def open_release(path: str) -> Release:
 
 @contextmanager
 def step_bar(steps: dict[str, str], quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A progress bar over named steps, on a terminal only."""
+    """A progress bar over named steps, on a terminal only; signals are looked for at each."""
     if quiet or not sys.stderr.isatty():
-        yield lambda step: None
+        yield lambda step: check_stopped()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TimeElapsedColumn
@@ -112,6 +113,7 @@ def step_bar(steps: dict[str, str], quiet: bool) -> Iterator[Callable[[str], Non
         names = list(steps)
 
         def advance(step: str) -> None:
+            check_stopped()
             done = names.index(step) if step in names else len(names)
             bar.update(task, completed=done, description=steps.get(step, "done"))
 

@@ -68,7 +68,7 @@ def count_table(
 
     with _bounded_rows(data, schema, csv, salt) as rows:
         interruptible(rows, lambda: count(rows))
-    return Counts(schema.shape, *tally.result())
+        return Counts(schema.shape, *tally.result())
 
 
 def code_table(
@@ -85,7 +85,7 @@ def code_table(
         codes = {n: rows[n].cast(str(kind)) for n, kind in zip(names, narrow, strict=True)}
         engine = rows.get_backend()
         arrow = interruptible(rows, lambda: engine.to_pyarrow(rows.select(**codes)))
-    return CodedColumns(schema.shape, tuple(np.asarray(arrow[name]) for name in names))
+        return CodedColumns(schema.shape, tuple(np.asarray(arrow[name]) for name in names))
 
 
 @contextmanager

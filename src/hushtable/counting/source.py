@@ -7,11 +7,13 @@ engines quote values in their messages.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
+from threading import Thread
 from typing import Any, TypeVar
 
 from hushtable.counting.columns import ColumnError, match_columns, select_columns
@@ -26,6 +28,8 @@ from hushtable.errors import DataError
 from hushtable.scratch import spill_folder
 
 _Found = TypeVar("_Found")
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _NUMBERS: Any = (Real, Decimal)
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -72,15 +76,32 @@ def interruptible(table: Any, work: Callable[[], _Found]) -> _Found:
 
     Signals are handled between the steps of the main thread; an engine can take hours over one.
     """
-    with ThreadPoolExecutor(1) as thread:
-        found = thread.submit(work)
-        try:
-            return found.result()
-        except KeyboardInterrupt:
-            while not found.done():  # it may be between two queries
-                table.get_backend().con.interrupt()
-                wait([found], timeout=0.1)
-            raise
+    found: Future[_Found] = Future()
+    worker = Thread(target=_fulfil, args=(found, work))
+    try:
+        _start_undisturbed(worker)
+        return found.result()
+    except KeyboardInterrupt:
+        while worker.is_alive():  # it may be between two queries
+            table.get_backend().con.interrupt()
+            worker.join(0.1)
+        raise
+
+
+def _start_undisturbed(worker: Thread) -> None:
+    """Start a thread, which will hear no signals; one that comes meanwhile waits for that."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        worker.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _fulfil(found: Future[_Found], work: Callable[[], _Found]) -> None:
+    try:
+        found.set_result(work())
+    except BaseException as problem:
+        found.set_exception(problem)
 
 
 def _any_table(

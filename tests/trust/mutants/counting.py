@@ -102,8 +102,22 @@ COUNTING = [
         (SILENCE,),
     ),
     Mutant(
+        "a table's size in the error of too little memory",
+        "counting/count.py",
+        "        return Counts(schema.shape, *tally.result())",
+        "    return Counts(schema.shape, *tally.result())",
+        (SILENCE,),
+    ),
+    Mutant(
+        "an engine that nobody stops if a signal comes as it starts",
+        "counting/source.py",
+        "before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)",
+        "before = signal.pthread_sigmask(signal.SIG_BLOCK, ())",
+        (SIGNALS,),
+    ),
+    Mutant(
         "signals that leave everything behind",
-        "cli/main.py",
+        "cli/signals.py",
         "(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)",
         "(signal.SIGINT,)",
         (SIGNALS,),
@@ -315,8 +329,8 @@ COUNTING = [
     Mutant(
         "spilled data left behind",
         "scratch.py",
-        "shutil.rmtree(folder, ignore_errors=True)\n        os.close(lock)\n\n\ndef partial",
-        "os.close(lock)\n\n\ndef partial",
+        "shutil.rmtree(folder, ignore_errors=True)\n        except BaseEx",
+        "pass\n        except BaseEx",
         ("tests/test_scratch.py", CANARY),
     ),
     Mutant(
