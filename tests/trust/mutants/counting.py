@@ -109,13 +109,6 @@ COUNTING = [
         (SILENCE,),
     ),
     Mutant(
-        "an engine that nobody stops if a signal comes as it starts",
-        "counting/source.py",
-        "before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)",
-        "before = signal.pthread_sigmask(signal.SIG_BLOCK, ())",
-        (SIGNALS,),
-    ),
-    Mutant(
         "signals that leave everything behind",
         "cli/signals.py",
         "(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)",
