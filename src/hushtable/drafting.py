@@ -7,6 +7,7 @@ reviewed, and nothing is published by it until a person has replaced them by wha
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from hushtable.counting.columns import ColumnError
 from hushtable.counting.silence import silent_engine
 from hushtable.counting.source import column_names, interruptible, open_table
-from hushtable.errors import DataError
+from hushtable.errors import DataError, SchemaError
 from hushtable.schema import (
     Attribute,
     Edges,
@@ -26,6 +27,7 @@ from hushtable.schema import (
     ordinal,
 )
 from hushtable.schema.foreign import Draft
+from hushtable.schema.hierarchy import check_label
 
 MAX_VALUES = 1000
 MAX_RANGE = 1000
@@ -105,8 +107,15 @@ def _draft_attribute(table: Any, place: str, column: str) -> Attribute | str:
     if seen["distinct"] > MAX_VALUES:
         return f"more than {MAX_VALUES} different values: an id, free text, or needs a hierarchy"
     labels = table.select(label=text.cast("string")).distinct().order_by("label").to_pyarrow()
-    known = [label for label in labels["label"].to_pylist() if label and label == label.strip()]
+    known = [label for label in labels["label"].to_pylist() if _can_be_label(label)]
     return nominal(column, Hierarchy.flat(known)) if known else "it has no values"
+
+
+def _can_be_label(value: Any) -> bool:
+    """Whether a value may stand in a schema; one that may not is left out, and never quoted."""
+    with suppress(SchemaError):
+        return bool(check_label(value))
+    return False
 
 
 def _draft_numbers(column: str, seen: dict[str, Any]) -> Attribute | str:

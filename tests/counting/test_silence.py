@@ -189,3 +189,10 @@ def test_too_little_memory_does_not_tell_how_many_rows_there_are(
     with pytest.raises(EngineError) as told:
         count_table(pa.table({"x": [1, 2]}), schema)
     assert "2365" not in str(told.value) and told.value.__context__ is None
+
+
+def test_a_draft_leaves_out_a_value_that_can_be_no_label() -> None:
+    """One odd value neither fails a draft nor is quoted."""
+    table = pa.table({"x": ["a", "b", f"{CANARY}\0x", " ", ""]})
+    draft = draft_schema(table, name="t")
+    assert [draft.schema.attributes[0].label(i) for i in range(2)] == ["a", "b"]
