@@ -17,7 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.counting import CsvFormat, count_table, csvfile
-from hushtable.counting.records import MAX_LINE, Layout, record_batches, whole_lines
+from hushtable.counting.records import (
+    MAX_LINE,
+    Layout,
+    record_batches,
+    whole_lines,
+    whole_records,
+)
 from hushtable.errors import DataError, OptionError
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
@@ -174,19 +180,102 @@ def test_line_breaks_inside_quotes_need_the_owner_s_word(tmp_path: Path) -> None
 
 
 def test_with_the_owner_s_word_an_open_quote_reaches_the_next_one(tmp_path: Path) -> None:
-    """What line breaks inside quotes cost: a broken record may take the lines up to a quote along.
+    """What line breaks inside quotes cost: a broken record takes the lines up to a quote along.
 
-    Only if that makes a record of them all; else its first line is dropped, and no other.
+    Never does it become rows: it is dropped up to the line end at which its quotes are closed.
     """
     path = tmp_path / "multi.csv"
-    broken = b'note,age,town\na,1,x\n"b,2,x\nc,3,x\n"d",4,x\ne,5,x\n'
+    broken = b'note,age,town\na,1,x\n"b,2,x\nc,3,x\nd",4,x\ne,5,x\n'
     multiline = CsvFormat(multiline=True)
     path.write_bytes(broken)
-    assert counted(path, multiline) == {5: 1, 11: 1, 14: 1, 17: 1}
-    path.write_bytes(broken.replace(b'"d"', b'd"'))
     assert counted(path, multiline) == {5: 1, 14: 1, 17: 1}
-    path.write_bytes(broken.replace(b'"d"', b"d"))
-    assert counted(path, multiline) == {5: 1, 11: 1, 14: 1, 17: 1}
+    path.write_bytes(broken.replace(b'd"', b'd"d'))
+    assert counted(path, multiline) == {5: 1, 17: 1}
+    for unclosed in (b"d", b'"d"'):
+        path.write_bytes(broken.replace(b'd"', unclosed))
+        assert counted(path, multiline) == {5: 1}
+
+
+WITHIN = b"\n7,x,y\r\n7,x,y\n" * 9  # lines of a field that look like rows
+REJECTED = {
+    "too long": b'5,x,"' + WITHIN + b"z" * MAX_LINE + WITHIN + b'"',
+    "far too long": b'5,x,"' + (WITHIN + b"z" * MAX_LINE) * 7 + WITHIN + b'"',
+    "too long, of many lines": b'5,x,"' + b"7,x,y\n" * (MAX_LINE // 2) + b'"',
+    "no text in quotes": b'5,x,"' + WITHIN + b"\xff" + WITHIN + b'"',
+    "a lone carriage return": b'5,x\r,"' + WITHIN + b'"',
+    "text behind a quote": b'5,x,"' + WITHIN + b'"z',
+    "a quote in a plain field": b'5,x"' + WITHIN + b'",y',
+}
+
+
+@pytest.mark.parametrize("kind", REJECTED)
+@pytest.mark.parametrize("codec", ["utf-8", "cp1250", "gb18030"])
+def test_a_rejected_record_of_many_lines_is_dropped_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, codec: str
+) -> None:
+    path = tmp_path / "multi.csv"
+    path.write_bytes(b"age,town,note\n" + b"\n".join([b'3,x,"a\nb"', REJECTED[kind], b"4,x,"]))
+    decoded = codec != "utf-8" and kind == "no text in quotes"  # a mark stands for what is no text
+    for piece in (2**22, 2**20 + 1, 2**16 + 1):
+        monkeypatch.setattr(csvfile, "_PIECE", piece)
+        found = counted(path, CsvFormat(encoding=codec, multiline=True))
+        assert found == ({11: 1, 14: 1, 17: 1} if decoded else {11: 1, 14: 1}), piece
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.text('ab"\n\r ,;é', max_size=6), min_size=1, max_size=5),
+    st.integers(0, 4),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 255)), min_size=1, max_size=4),
+    st.integers(1, 60),
+)
+def test_bytes_altered_inside_quotes_move_one_row_at_most(
+    notes: list[str], place: int, alterations: list[tuple[int, int]], piece: int
+) -> None:
+    """Except quotes, which are the owner's word; the notes are lines that look like rows."""
+    fields = [('7,"",\n' + note + "\n7,7\n").replace('"', '""').encode() for note in notes]
+    records = [b'%d,"%s"\n' % (i, field) for i, field in enumerate(fields)]
+    others = [str(i) for i in range(len(notes)) if i != place % len(notes)]
+    altered = bytearray(fields[place % len(notes)])
+    for at, byte in alterations:
+        if ord('"') not in (altered[at % len(altered)], byte):
+            altered[at % len(altered)] = byte
+    records[place % len(notes)] = b'x,"%s"\n' % altered
+    found = [first for first, _ in read(b"".join(records), 2, multiline=True, piece=piece)]
+    assert found in (others, [*others[: place % len(notes)], "x", *others[place % len(notes) :]])
+
+
+def test_a_quote_for_each_direction_of_writing_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "multi.csv"
+    path.write_bytes(b'age,town,note\n5,x,\xa2a\n7,x,b"\n5,x,\n')
+    assert path.read_bytes().decode("mac_arabic").count('"') == 2
+    assert counted(path, CsvFormat(encoding="mac_arabic", multiline=True)) == {17: 2}
+
+
+CHARACTERS = [
+    "cp932",
+    "cp949",
+    "cp950",
+    "gbk",
+    "gb2312",
+    "gb18030",
+    "big5",
+    "big5hkscs",
+    "shift_jis",
+    "euc_jp",
+    "johab",
+]
+
+
+@pytest.mark.parametrize("codec", CHARACTERS)
+def test_no_half_of_a_character_takes_a_quote_along(codec: str) -> None:
+    """Records are cut before they are decoded, by the bytes that are quotes."""
+    assert csvfile._quotes(codec) == b'"'
+    halves = [bytes([first, second]) for first in range(0x80, 256) for second in range(256)]
+    lines = b'"\n'.join(half for half in halves if half[1] not in b'"\n') + b'"\n'
+    decoded = csvfile._decoded(lines, codec, b"\n").removesuffix(b"\n").split(b"\n")
+    assert len(decoded) == 128 * 254
+    assert all(line.count(b'"') == 1 and line.endswith(b'"') for line in decoded)
 
 
 BROKEN_HEADERS = [
@@ -285,7 +374,9 @@ def test_where_a_piece_of_a_file_ends_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, multiline: bool
 ) -> None:
     """With pieces of a few bytes, so that every place is at the edge of one."""
-    text = "\ufeffage,town\r\n" + '4,\n7,x\n"5","Köln"\n5,"x\n\n1, "Łódź" \r\n' * 5 + "9,x"
+    odd = '"x' if not multiline else '"x\n1,x"z'  # neither is a record
+    lines = f'4,\n7,x\n"5","Köln"\n5,{odd}\n\n1, "Łódź" \r\n'
+    text = "\ufeffage,town\r\n" + lines * 5 + "9,x"
     path = tmp_path / f"edge.csv{ending}"
     path.write_bytes(PACKERS.get(ending, bytes)(text.encode()))
     form = CsvFormat(multiline=multiline)
@@ -301,7 +392,8 @@ def read(
     """The first fields of every record that has so many."""
     pieces = [text[i : i + piece] for i in range(0, len(text), piece)]
     layout = Layout(",", fields, tuple(range(fields)), multiline)
-    batches = list(record_batches(whole_lines(pieces), layout))
+    blocks = whole_records(pieces) if multiline else whole_lines(pieces)
+    batches = list(record_batches(blocks, layout))
     for batch in batches:
         batch.validate(full=True)
     return [list(row.values()) for batch in batches for row in batch.to_pylist()]
@@ -425,11 +517,35 @@ def test_a_broken_character_of_korean_leaves_the_lines_below(tmp_path: Path, enc
     assert all(found[cell] >= rows for cell, rows in without.items())
 
 
-def test_an_open_quote_costs_no_more_than_it_has_text_below(tmp_path: Path) -> None:
-    """Read again with each further line, it would take minutes here; lines it drops are its own."""
-    lines = [b"5"] * 200_000
-    text = b"\n".join([b'"6', *lines]) + b"\n"
-    assert kept(text, multiline=True) == lines
+def test_an_open_quote_costs_no_more_than_it_has_text_below() -> None:
+    """Read again with each further line, it would take minutes here."""
+    text = b'5\n"6\n' + b"5\n" * 200_000
+    assert kept(text, multiline=True) == [b"5"]
+    assert kept(text + b'"\n5\n', multiline=True) == [b"5", text[3:], b"5"]
+
+
+@pytest.mark.parametrize("piece", [2**22, 2**20 - 1, 2**17 + 3])
+def test_long_records_of_a_csv_writer_are_read_up_to_the_largest_length(piece: int) -> None:
+    """Against Python's reader, with line breaks and quotes at every edge of a piece."""
+    sizes = (1, 2**20 - 40, 5, 2**20 + 9, 2**19, 3 * 2**20, 7, 2**20 - 9)
+    rows = [[str(i), ('a"\n,é' * size)[:size]] for i, size in enumerate(sizes)]
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    lines = text.getvalue()
+    limit = csv.field_size_limit(2**30)
+    try:
+        assert list(csv.reader(io.StringIO(lines, newline=""))) == rows
+    finally:
+        csv.field_size_limit(limit)
+    expected = [row for row in rows if written_size(row) <= MAX_LINE]
+    assert 0 < len(expected) < len(rows)
+    assert read(lines.encode(), 2, multiline=True, piece=piece) == expected
+
+
+def written_size(row: list[str]) -> int:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="").writerow(row)
+    return len(text.getvalue().encode())
 
 
 def slow_fields(line: str) -> list[str] | None:

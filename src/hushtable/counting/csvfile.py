@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from hushtable.counting.columns import match_columns
-from hushtable.counting.records import MAX_LINE, Layout, record_batches, split_line, whole_lines
+from hushtable.counting.records import (
+    MAX_LINE,
+    Layout,
+    record_batches,
+    split_line,
+    whole_lines,
+    whole_records,
+)
 from hushtable.counting.silence import raise_alone
 from hushtable.counting.stream import Stream
 from hushtable.errors import DataError, OptionError
@@ -27,12 +34,11 @@ _PLAIN = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
 # Codecs without a state that outlives a line: what one line says must not change the next. Those
 # of characters of several bytes are given one line at a time, for the same reason.
-_UTF_8 = ("utf-8", "utf-8-sig")
 _OF_BYTES = r"ascii|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
 _OF_CHARACTERS = re.compile(
     r"cp(932|949|950)|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|johab"
 )
-_ENCODINGS = re.compile("|".join((*_UTF_8, _OF_BYTES, _OF_CHARACTERS.pattern)))
+_ENCODINGS = re.compile("|".join(("utf-8", _OF_BYTES, _OF_CHARACTERS.pattern)))
 _WIDE = re.compile(r"utf-(16|32)(-le|-be)?")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _NO_WIDE = (
@@ -49,8 +55,8 @@ class CsvFormat:
     delimiter: str | None = None
     encoding: str | None = None
     multiline: bool = False
-    """Whether there are line breaks inside quotes. A line is then no longer judged by itself: the
-    owner vouches that the file was written correctly."""
+    """Whether there are line breaks inside quotes. A row then ends where its quotes are closed, and
+    no longer with its line: the owner vouches that the file was written correctly."""
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -68,12 +74,12 @@ class CsvFormat:
 
 
 def _codec(encoding: str) -> str:
-    """The name of Python's codec.
+    """The name of Python's codec; a byte-order mark is dropped elsewhere.
 
     Its euc_kr composes characters of eight bytes, over line ends; cp949 holds all of its others.
     """
     name = codecs.lookup(encoding).name
-    return "cp949" if name == "euc_kr" else name
+    return {"euc_kr": "cp949", "utf-8-sig": "utf-8"}.get(name, name)
 
 
 def is_csv(path: str) -> bool:
@@ -119,20 +125,28 @@ def read_header(path: Path, form: CsvFormat) -> str:
 
 
 def _rows(path: Path, form: CsvFormat) -> Iterator[bytes]:
-    """Whole lines, without the first one."""
-    lines = _lines(path, form, _PIECE)
-    yield next(lines, b"").partition(b"\n")[2]
-    yield from lines
+    """Whole lines or records, without the first line, which is one of either."""
+    blocks = _lines(path, form, _PIECE, records=form.multiline)
+    yield next(blocks, b"").partition(b"\n")[2]
+    yield from blocks
 
 
-def _lines(path: Path, form: CsvFormat, size: int) -> Iterator[bytes]:
-    """Whole lines in UTF-8, some at a time, without a byte-order mark."""
+def _lines(path: Path, form: CsvFormat, size: int, *, records: bool = False) -> Iterator[bytes]:
+    """Whole lines, or whole records, in UTF-8, some at a time, without a byte-order mark."""
     codec = _codec(form.encoding or "utf-8")
-    if codec in _UTF_8:
-        return whole_lines(_pieces(path, size))
-    # No byte of a longer character is a line end in any of these.
+    pieces = _pieces(path, size)
+    # No byte of a longer character is a line end or a quote in any of these.
     newline = "\n".encode(codec)
-    return (_decoded(block, codec, newline) for block in whole_lines(_pieces(path, size), newline))
+    if records:
+        blocks = whole_records(pieces, newline, _quotes(codec))
+    else:
+        blocks = whole_lines(pieces, newline)
+    return blocks if codec == "utf-8" else (_decoded(block, codec, newline) for block in blocks)
+
+
+def _quotes(codec: str) -> bytes:
+    """The bytes that are a quote: in some codecs there is one for each direction of writing."""
+    return bytes(byte for byte in range(256) if bytes([byte]).decode(codec, "replace") == '"')
 
 
 def _decoded(lines: bytes, codec: str, newline: bytes) -> bytes:
@@ -141,10 +155,15 @@ def _decoded(lines: bytes, codec: str, newline: bytes) -> bytes:
         return lines.decode(codec, "replace").encode()
     texts = (
         # A line that is too long, or its start, stays one that does not count.
-        '"' if len(line) > MAX_LINE + 1 else line.decode(codec, "replace")
+        '"' if len(line) > MAX_LINE + 1 else _decoded_line(line, codec)
         for line in lines.split(newline)
     )
     return "\n".join(texts).encode()
+
+
+def _decoded_line(line: bytes, codec: str) -> str:
+    """Half a character before a quote would take it along, and open or close a field."""
+    return '"'.join(part.decode(codec, "replace") for part in line.split(b'"'))
 
 
 def _pieces(path: Path, size: int) -> Iterator[bytes]:

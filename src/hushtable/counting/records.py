@@ -60,48 +60,57 @@ def whole_lines(pieces: Iterable[bytes], newline: bytes = b"\n") -> Iterator[byt
         yield rest + newline
 
 
+def whole_records(
+    pieces: Iterable[bytes], newline: bytes = b"\n", quotes: bytes = b'"'
+) -> Iterator[bytes]:
+    """The same bytes, cut behind the ends of records only, without records too long to count.
+
+    A record ends at the first line end with an even number of quotes before it; one without such
+    an end is dropped. Of a record too long to count, no more is held than it takes to see that.
+    """
+    is_quote = np.isin(np.arange(256), list(quotes))
+    rest: NDArray[np.uint8] = np.empty(0, np.uint8)
+    quoted = False
+    for piece in pieces:
+        held = np.empty(len(rest) + len(piece), np.uint8)
+        held[: len(rest)] = rest
+        data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
+        whole, size, quoted = _hold(data, held, len(rest), quoted, is_quote, newline[0])
+        if whole:
+            yield held[:whole].tobytes()
+        rest = held[whole:size].copy()
+    if len(rest) and len(rest) < _ENOUGH and not quoted:
+        yield rest.tobytes() + newline
+
+
 def record_batches(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
     """The needed fields of all well-formed records as batches of text columns c0, c1, …
 
-    A block is whole lines. Blocks are read side by side; where a record may be several lines, only
-    one after another.
+    A block is whole lines, or whole records where these may be several lines. Blocks are read side
+    by side.
     """
-    if layout.multiline:
-        yield from _records_of_lines(blocks, layout)
-        return
     workers = os.cpu_count() or 1
-    waiting: deque[Future[tuple[Any, int]]] = deque()
+    waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for block in blocks:
             waiting.append(pool.submit(read_block, block, layout))
             if len(waiting) > workers:
-                yield waiting.popleft().result()[0]
+                yield waiting.popleft().result()
         for found in waiting:
-            yield found.result()[0]
+            yield found.result()
 
 
-def _records_of_lines(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
-    """A record that begins near the end of a block is read together with the next one."""
-    rest = b""
-    for block in blocks:
-        batch, end = read_block(rest + block, layout, last=False)
-        rest = (rest + block)[end:]
-        yield batch
-    yield read_block(rest, layout)[0]
-
-
-def read_block(block: bytes, layout: Layout, *, last: bool = True) -> tuple[Any, int]:
-    """A batch of the block's records, and where the first that was not read begins."""
+def read_block(block: bytes, layout: Layout) -> Any:
+    """A batch of the block's records."""
     import pyarrow as pa
 
     data: NDArray[np.uint8] = np.frombuffer(block, np.uint8)
     shape = (len(layout.needed), block.count(b"\n") + 1)
     starts, ends = np.empty(shape, np.int32), np.empty(shape, np.int32)
-    stop = len(data) if last or not layout.multiline else len(data) - _ENOUGH
     how = (ord(layout.delimiter), layout.multiline, layout.fields, layout.places())
-    rows, end = _read_records(data, stop, *how, starts, ends)
+    rows = _read_records(data, *how, starts, ends)
     columns = [_text_column(data, starts[i, :rows], ends[i, :rows]) for i in range(shape[0])]
-    return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(shape[0])]), end
+    return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(shape[0])])
 
 
 def _text_column(data: NDArray[np.uint8], starts: Any, ends: Any) -> Any:
@@ -131,9 +140,31 @@ _QUOTE, _NEWLINE, _RETURN, _SPACE, _TAB = (ord(character) for character in '"\n\
 
 
 @compiled
+def _hold(
+    data: Any, held: Any, size: int, quoted: bool, is_quote: Any, newline: int
+) -> tuple[int, int, bool]:
+    """Put bytes behind the start of a record that is held, without records that are too long.
+
+    How much is held of whole records, how much with the start of the next, and whether that start
+    leaves a quote open.
+    """
+    whole = 0
+    for byte in data:
+        if size - whole <= _ENOUGH:  # one byte more than enough shows that it is too long
+            held[size] = byte
+            size += 1
+        if is_quote[byte]:
+            quoted = not quoted
+        elif byte == newline and not quoted:
+            if size - whole > _ENOUGH:
+                size = whole
+            whole = size
+    return whole, size, quoted
+
+
+@compiled
 def _read_records(
     data: Any,
-    stop: int,
     delimiter: int,
     multiline: bool,
     fields: int,
@@ -141,10 +172,10 @@ def _read_records(
     starts: Any,
     ends: Any,
 ) -> Any:
-    """Note where the needed fields of all records that begin before `stop` are."""
+    """Note where the needed fields of all records are. What is no record is dropped whole."""
     rows = 0
     position = 0
-    while position < stop:
+    while position < len(data):
         # Only with the owner's word does a quote that is open take in the lines below.
         end = _record_end(data, position) if multiline else _line_end(data, position)
         found = _read_fields(
@@ -152,10 +183,8 @@ def _read_records(
         )
         if found >= fields:
             rows += 1
-        if found < 0:
-            end = _line_end(data, position)
         position = end + 1
-    return rows, position
+    return rows
 
 
 @compiled
@@ -168,14 +197,12 @@ def _line_end(data: Any, position: int) -> Any:
 @compiled
 def _record_end(data: Any, position: int) -> Any:
     """The first line end with an even number of quotes before it, as in every good record."""
-    last = min(len(data), position + _ENOUGH)
     quoted = False
-    for i in range(position, last):
-        if data[i] == _QUOTE:
+    while position < len(data) and (quoted or data[position] != _NEWLINE):
+        if data[position] == _QUOTE:
             quoted = not quoted
-        elif data[i] == _NEWLINE and not quoted:
-            return i
-    return last
+        position += 1
+    return position
 
 
 @compiled

@@ -264,6 +264,20 @@ COUNTING = [
         (f"{CSV}::test_line_breaks_inside_quotes_need_the_owner_s_word",),
     ),
     Mutant(
+        "a rejected record of many lines read again from its second one",
+        "counting/records.py",
+        "        position = end + 1\n    return",
+        "        position = 1 + (end if found >= 0 else _line_end(data, position))\n    return",
+        (f"{CSV}::test_a_rejected_record_of_many_lines_is_dropped_whole",),
+    ),
+    Mutant(
+        "quotes forgotten where a piece of a file ends",
+        "counting/records.py",
+        "whole, size, quoted = _hold(data, held, len(rest), quoted,",
+        "whole, size, quoted = _hold(data, held, len(rest), False,",
+        (f"{CSV}::test_bytes_altered_inside_quotes_move_one_row_at_most",),
+    ),
+    Mutant(
         "lines of any length",
         "counting/records.py",
         "    if stop - position > MAX_LINE:\n        return -1\n",
