@@ -95,6 +95,13 @@ COUNTING = [
         (LABELS,),
     ),
     Mutant(
+        "labels of decimals compared as they are written",
+        "counting/encode.py",
+        "if column.type().is_integer() or column.type().is_decimal():",
+        "if column.type().is_integer():",
+        (LABELS,),
+    ),
+    Mutant(
         "labels that floats round",
         "counting/encode.py",
         "if any(abs(number) > exact for number in whole):",
