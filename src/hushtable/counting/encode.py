@@ -7,7 +7,9 @@ raise on large values, see only what a CASE has found to lie between the ends of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +18,7 @@ from hushtable.errors import DataError
 from hushtable.schema import Attribute, Dates, Edges, IntegerRange, Labels, Schema
 from hushtable.schema.attribute import EXACT_INTEGERS, is_integer_text
 
+_DECIMAL = re.compile(r"(?!-0*(\.0*)?$)-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 MAX_COMPARED = 64  # bins up to which a tree of comparisons is faster than a sorted join
 
 
@@ -204,8 +207,8 @@ def _search(number: Any, edges: Sequence[int | float], first: int, last: int) ->
 
 
 def _text(column: Any) -> Any:
-    """What is compared with the labels: text without blanks around it, or an integer."""
-    if column.type().is_integer():
+    """What is compared with the labels: text without blanks around it, an integer or a decimal."""
+    if column.type().is_integer() or column.type().is_decimal():
         return column
     return stripped(column) if column.type().is_string() else column.cast("string")
 
@@ -245,8 +248,28 @@ def _labels(text: Any, attribute: Attribute, name: str) -> Any:
             if is_integer_text(label) and low <= int(label) < high
         }
         keys = pa.array(map(int, codes), pa.uint64() if unsigned else pa.int64())
+    elif text.type().is_decimal():
+        kind = pa.decimal128(text.type().precision, text.type().scale)
+        numbers = _decimals(codes, kind.precision, kind.scale)
+        codes = {label: codes[label] for label in numbers.values()}
+        keys = pa.array(numbers, kind)
     else:
         keys = pa.array(codes, pa.string())
     return ibis.memtable(
         pa.table({f"{name}_label": keys, name: pa.array(codes.values(), pa.int64())})
     )
+
+
+def _decimals(labels: Iterable[str], precision: int, scale: int) -> dict[Decimal, str]:
+    """The decimals of a type that are labels: each once, or a row would be counted twice.
+
+    Of labels that are one number, it is the one with as many places as the type has.
+    """
+    numbers: dict[Decimal, str] = {}
+    for label in sorted(labels, key=lambda label: len(label.partition(".")[2]) != scale):
+        if _DECIMAL.fullmatch(label):
+            whole, _, places = label.partition(".")
+            number = Decimal(f"{whole}.{places.rstrip('0')}")
+            if len(places.rstrip("0")) <= scale and abs(number) < 10 ** (precision - scale):
+                numbers.setdefault(number, label)
+    return numbers

@@ -156,7 +156,7 @@ def _decimals(column: Any) -> Any:
     inside = pc.and_(pc.greater_equal(digits, low), pc.less_equal(digits, high))
     digits = pc.if_else(inside, digits, pa.scalar(None, digits.type)).view(kind)
     if is_long_decimal(kind):
-        return digits.cast(pa.large_string())
+        return pc.replace_substring_regex(digits.cast(pa.large_string()), r"\.0+$", "")
     return digits.cast(pa.decimal128(kind.precision, kind.scale))
 
 

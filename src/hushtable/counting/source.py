@@ -11,8 +11,6 @@ import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from decimal import Decimal
-from numbers import Real
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -24,6 +22,7 @@ from hushtable.counting.readable import readable
 from hushtable.counting.silence import silent_engine
 from hushtable.counting.sqlite import sqlite_table
 from hushtable.counting.stream import Stream
+from hushtable.counting.values import id_text, value_text
 from hushtable.errors import DataError
 from hushtable.scratch import spill_folder
 
@@ -31,7 +30,6 @@ _Found = TypeVar("_Found")
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_NUMBERS: Any = (Real, Decimal)
 _PARQUET_ENDINGS = (".parquet", ".pq")
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
@@ -114,7 +112,7 @@ def _any_table(
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
-        return _register(connection, readable(_arrow(data, columns), columns, ids), columns)
+        return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
 
 
 def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
@@ -162,12 +160,12 @@ def _open_files(
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────
 
 
-def _arrow(data: Any, columns: Sequence[str]) -> Any:
+def _arrow(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
     import pyarrow as pa
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas":
-        return _from_pandas(data, columns)
+        return _from_pandas(data, columns, ids)
     if library == "polars":
         return _from_polars(data.lazy(), columns)
     if isinstance(data, pa.RecordBatch):
@@ -183,17 +181,19 @@ def _arrow(data: Any, columns: Sequence[str]) -> Any:
     return pa.RecordBatchReader.from_batches(needed, (batch.select(positions) for batch in data))
 
 
-def _from_pandas(frame: Any, columns: Sequence[str]) -> Any:
+def _from_pandas(frame: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
     """Column by column; mixed columns become text value by value, so that none sets a type."""
     import pyarrow as pa
 
     arrays = []
-    for position in match_columns([str(name) for name in frame.columns], columns):
+    positions = match_columns([str(name) for name in frame.columns], columns)
+    for name, position in zip(columns, positions, strict=True):
         series = frame.iloc[:, position]
+        text = id_text if name in ids else value_text
         if hasattr(series, "cat"):
-            arrays.append(_texts(series.cat.categories).take(_places(series.cat.codes)))
+            arrays.append(_texts(series.cat.categories, text).take(_places(series.cat.codes)))
         elif series.dtype == object or getattr(series.dtype, "storage", None) == "python":
-            arrays.append(_texts(series))
+            arrays.append(_texts(series, text))
         else:
             arrays.append(pa.Array.from_pandas(series))
     return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
@@ -218,25 +218,10 @@ def _places(codes: Any) -> Any:
     return pa.array(codes.to_numpy(), mask=codes.to_numpy() < 0)
 
 
-def _texts(values: Any) -> Any:
+def _texts(values: Any, text: Callable[[Any], str | None]) -> Any:
     import pyarrow as pa
 
-    return pa.array([_as_text(value) for value in values], pa.large_string())
-
-
-def _as_text(value: Any) -> str | None:
-    """One value of any Python type; None is a missing one, or one that has no text."""
-    try:
-        # NaN and NaT are not equal to themselves; asking pandas' NA raises.
-        if value is None or value != value:
-            return None
-        # Numbers that are equal have one text, as far as integers are told apart.
-        if isinstance(value, _NUMBERS) and type(value) is not bool and abs(value) < 2**63:
-            value = int(value) if value == int(value) else value
-        text = str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    except Exception:  # an array has no truth value, a huge integer no text
-        return None
-    return text.lower() if text in ("True", "False") and not isinstance(value, str) else text
+    return pa.array([text(value) for value in values], pa.large_string())
 
 
 def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collection[str]) -> Any:

@@ -45,6 +45,20 @@ COUNTING = [
         (IDS,),
     ),
     Mutant(
+        "decimals told apart by how they are written",
+        "counting/values.py",
+        "exact = Fraction(*value.as_integer_ratio())",
+        "exact = Fraction(*value.as_integer_ratio())\n    return str(value)",
+        (f"{IDS}::test_equal_ids_in_a_column_of_objects_are_one_person",),
+    ),
+    Mutant(
+        "values of any type as ids, however they print themselves",
+        "counting/values.py",
+        "return str(value) if is_day or isinstance(value, UUID) else None",
+        "return str(value)",
+        (f"{IDS}::test_ids_that_differ_in_a_column_of_objects_are_all_people",),
+    ),
+    Mutant(
         "a file counted by every path to it",
         "counting/files.py",
         "found.setdefault(_identity(path), path)",
@@ -78,6 +92,13 @@ COUNTING = [
         "schema/attribute.py",
         "-(2**63) <= int(text) < 2**64",
         "abs(int(text)) < 10**18",
+        (LABELS,),
+    ),
+    Mutant(
+        "labels of decimals compared as they are written",
+        "counting/encode.py",
+        "if column.type().is_integer() or column.type().is_decimal():",
+        "if column.type().is_integer():",
         (LABELS,),
     ),
     Mutant(
