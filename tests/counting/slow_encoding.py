@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 from hushtable.counting import CsvFormat, count_table
@@ -39,6 +40,8 @@ def slow_text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, Decimal) and value == int(value):
+        return str(int(value))
     return None if value is None else str(value).strip(BLANKS)
 
 

@@ -153,9 +153,9 @@ def test_text_that_is_none_changes_its_own_row_only(name: str, tmp_path: Path) -
 
 PLAIN: dict[str, dict[str, list[int]]] = {  # the codes of the three values
     "float16": {"labels": [0, 3, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
-    "decimal32(4, 2)": {"labels": [9, 4, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
-    "decimal256(30, 2)": {"labels": [9, 4, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
-    "decimal256(50, 2)": {"labels": [9, 4, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
+    "decimal32(4, 2)": {"labels": [0, 4, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
+    "decimal256(30, 2)": {"labels": [0, 4, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
+    "decimal256(50, 2)": {"labels": [0, 1, 9], "range": [0, 1, 9], "edges": [0, 1, 1]},
     "date64": {"labels": [5, 9, 9], "dates": [420, 420, 8399]},
     "timestamp ms UTC": {"labels": [6, 9, 9], "dates": [420, 420, 8399]},
     "timestamp ns Asia/Tokyo": {"labels": [6, 9, 9], "dates": [420, 420, 600]},

@@ -142,6 +142,7 @@ def _decimals(column: Any) -> Any:
     """Decimals of as many digits as their type has; others become nulls.
 
     Those of types with more digits than the engine has become text: as floats, they would merge.
+    Whole ones are written as integers, as which labels are known.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
