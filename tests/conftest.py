@@ -9,11 +9,11 @@ test on many times as many examples, other ones each time. `--hypothesis-seed=N`
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
-from hypothesis.internal.conjecture import providers
+from hypothesis import HealthCheck, settings
 
 MORE_EXAMPLES = 10
 """How many times as many examples `--trust` tries."""
@@ -36,8 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fixed")
     # Hypothesis also tries constants of the modules that happen to be imported by then, and which
     # these are depends on the tests that this process ran before.
-    if hasattr(providers, "_get_local_constants"):
-        providers._get_local_constants = lambda: providers._local_constants  # none, as yet
+    with suppress(ImportError):  # older versions look at none
+        from hypothesis.internal.conjecture import providers
+
+        if hasattr(providers, "_get_local_constants"):
+            providers._get_local_constants = lambda: providers._local_constants  # none, as yet
 
 
 def examples_are_random(config: pytest.Config) -> bool:
@@ -51,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     properties = {
         getattr(item.obj, "__func__", item.obj)  # a method is one function for all its instances
         for item in items
-        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+        if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False)
     }
     for test in properties:
         # Each says how many examples are enough for it, which goes before any profile.
