@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from threading import Thread
 from typing import Any, TypeVar
@@ -78,6 +78,8 @@ def interruptible(table: Any, work: Callable[[], _Found]) -> _Found:
     worker = Thread(target=_fulfil, args=(found, work))
     try:
         _start_undisturbed(worker)
+        while not found.done():  # a signal that another thread takes does not end a wait
+            wait([found], timeout=0.2)
         return found.result()
     except KeyboardInterrupt:
         while worker.is_alive():  # it may be between two queries
