@@ -47,6 +47,8 @@ def start(folder: Path, **options: object) -> subprocess.Popen[str]:
     (folder / "s.toml").write_text(SCHEMA)
     (folder / "t.csv").write_text('age,id\n1,"a"\n')
     words = ["publish", "t.csv", "-s", "s.toml", "-e", "1", "-m", "basic", "-o", "out"]
+    # A shell starts what it puts into the background with SIGINT ignored, tests included.
+    options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *words],
         cwd=folder,
