@@ -83,11 +83,15 @@ def test_tell(request):
 Run = Callable[..., list[int]]
 
 
-@pytest.fixture
-def tried(tmp_path: Path) -> Run:
-    """How many examples a run of two small properties tries, and their sum."""
+@pytest.fixture(params=[False, True], ids=["outside", "in CI"])
+def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Run:
+    """How many examples a run of two small properties tries, and their sum, in CI and outside."""
     path = tmp_path / "test_probe.py"
     path.write_text(PROBE)
+    if request.param:
+        monkeypatch.setenv("CI", "true")
+    else:
+        monkeypatch.delenv("CI", raising=False)
 
     def run(*options: str) -> list[int]:
         words = [str(path), "-p", "tests.conftest", "-p", "no:cacheprovider", "-s", *options]
