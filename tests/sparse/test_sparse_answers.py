@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -252,6 +253,17 @@ class TestWhatTheySay:
         reader = read(RULES[rule], on)
         assert reader.estimate == estimate
         assert {reader.count((box,))[1].estimate for box in BOXES} == {estimate}
+
+    @pytest.mark.parametrize("on", ["cells", "dyadic", "haar"])
+    @pytest.mark.parametrize("theta", [1, 6])
+    def test_a_priority_sample_is_one_though_everything_fits(self, on: str, theta: int) -> None:
+        """That everything fits is told by the noisy values alone, so it tells of the noise."""
+        reader = read(Priority(10**6, theta), on)
+        assert reader.errors.tau == 0
+        rooted = replace(reader, errors=replace(reader.errors, consistent=on == "dyadic"))
+        for one in (reader, rooted):
+            assert one.estimate
+            assert all(one.count((box,))[1].estimate for box in BOXES)
 
     @pytest.mark.parametrize("on", ["dyadic", "haar"])
     def test_all_nodes_have_the_law_of_their_noise(self, on: str) -> None:

@@ -70,7 +70,8 @@ class Errors:
     two_sided: bool
     tau: float
     priority: bool = False
-    """Whether tau was found among the noisy values: then places are not independent."""
+    """Whether tau was found among the noisy values, also where it came out as 0 because everything
+    fits: then places are not independent."""
     consistent: bool = False
     """Whether nodes with a missing ancestor were dropped."""
 
@@ -82,7 +83,12 @@ class Errors:
     @property
     def estimate(self) -> bool:
         """Whether intervals of sums of counts are estimates."""
-        return self.tau > 0 and (self.priority or self.consistent)
+        return self.priority or (self.tau > 0 and self.consistent)
+
+    @property
+    def estimate_of_weighted(self) -> bool:
+        """Whether intervals of weighted sums of coefficients are."""
+        return self.priority or self.tau > 0 or not self.two_sided
 
     @cached_property
     def noise(self) -> float:
@@ -100,7 +106,8 @@ class Errors:
     @property
     def complete(self) -> bool:
         """Whether all that is missing is zero: nothing was filtered or sampled."""
-        return self.theta == 1 and self.two_sided and self.tau == 0 and not self.consistent
+        unsampled = self.tau == 0 and not self.priority
+        return unsampled and self.theta == 1 and self.two_sided and not self.consistent
 
     @property
     def note(self) -> str:
@@ -245,7 +252,7 @@ class RootedNoise:
 
     @property
     def estimate(self) -> bool:
-        return False
+        return self.errors.estimate
 
     def half_width(self, confidence: float) -> float:
         """The longer of both sides."""
@@ -281,7 +288,7 @@ class WeightedNoise:
 
     @property
     def estimate(self) -> bool:
-        return self.errors.tau > 0 or not self.errors.two_sided
+        return self.errors.estimate_of_weighted
 
     def half_width(self, confidence: float) -> float:
         """The longer of both sides."""

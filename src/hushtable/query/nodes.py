@@ -68,7 +68,7 @@ class NodeSummary:
     @property
     def estimate(self) -> bool:
         if self.structure.on == "haar":
-            return self.errors.tau > 0 or not self.errors.two_sided
+            return self.errors.estimate_of_weighted
         return self.errors.estimate
 
     @property

@@ -179,7 +179,7 @@ def _errors(parameters: dict[str, Any], scale: Fraction) -> Errors:
         sides == "two-sided",
         float(tau) if tau > theta else 0.0,
         # Unless told otherwise, the worse is taken for true.
-        priority=parameters.get("rule") != "threshold",
+        priority=parameters.get("rule") not in ("filter", "threshold"),
         consistent=parameters.get("on") == "dyadic" and parameters.get("consistent") is not False,
     )
 

@@ -229,9 +229,23 @@ SPARSE = [
     Mutant(
         "priority samples believed as if places were independent",
         "release/summary.py",
-        'priority=parameters.get("rule") != "threshold"',
-        'priority=parameters.get("rule") == "threshold"',
+        'priority=parameters.get("rule") not in ("filter", "threshold")',
+        'priority=parameters.get("rule") in ("filter", "threshold")',
         (SUMMARIES,),
+    ),
+    Mutant(
+        "a priority sample that holds everything believed",
+        "query/kept.py",
+        "return self.priority or (self.tau > 0 and self.consistent)",
+        "return self.tau > 0 and (self.priority or self.consistent)",
+        (KEPT,),
+    ),
+    Mutant(
+        "a priority sample that holds everything given the law of all noisy cells",
+        "query/kept.py",
+        "unsampled = self.tau == 0 and not self.priority",
+        "unsampled = self.tau == 0",
+        (KEPT,),
     ),
     Mutant(
         "cells that share a bucket err apart",
