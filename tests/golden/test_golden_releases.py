@@ -1,0 +1,51 @@
+"""Releases that an earlier version wrote open, verify and answer as they did."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden_releases import FOLDER, GOLDEN, answers
+
+import hushtable
+from hushtable.mechanisms import MECHANISMS
+
+CLOSE = 1e-9
+
+
+def assert_same(now: Any, then: Any, where: str = "") -> None:
+    """Equal but for the last digits of floats."""
+    if isinstance(then, dict):
+        assert now.keys() >= then.keys(), where  # more may be told
+        for key, value in then.items():
+            assert_same(now[key], value, f"{where}.{key}")
+    elif isinstance(then, list):
+        assert len(now) == len(then), where
+        for i, (one, other) in enumerate(zip(now, then, strict=True)):
+            assert_same(one, other, f"{where}[{i}]")
+    elif isinstance(then, float):
+        assert math.isclose(now, then, rel_tol=CLOSE, abs_tol=CLOSE), where
+    else:
+        assert now == then, where
+
+
+@pytest.mark.parametrize("name", [golden.name for golden in GOLDEN])
+def test_a_release_of_an_earlier_version_answers_as_it_did(name: str) -> None:
+    release = hushtable.open(FOLDER / f"{name}.release")
+    release.verify()
+    then = json.loads(Path(FOLDER, f"{name}.json").read_text())
+    assert_same(json.loads(json.dumps(answers(release))), then)
+
+
+def test_there_is_one_of_every_mechanism() -> None:
+    assert {golden.mechanism for golden in GOLDEN} == set(MECHANISMS)
+
+
+def test_a_difference_is_seen() -> None:
+    assert_same([{"a": 1.0}, 2], [{"a": 1.0 + 1e-12}, 2])
+    for other in ([{"a": 1.0 + 1e-8}, 2], [{"a": 1.0}, 3], [{"a": 1.0, "b": 0}, 2], [{"a": 1.0}]):
+        with pytest.raises(AssertionError):
+            assert_same([{"a": 1.0}, 2], other)
