@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from benchmarks.options import Options, alone
 from benchmarks.peer_scripts import DIFFPRIVLIB_HISTOGRAM, OPENDP_TREE, ask
 from benchmarks.table import Grid, Row, Section, Target, figure
-from hushtable.counting import Counts
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.generators import continuous, sparse
 from hushtable.evaluation.range_errors import Known, experiment_release
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.generators import continuous, sparse
+from hushtable.kernel.counting import Counts
 from hushtable.planner import plan
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import IntegerRange, Schema, ordinal

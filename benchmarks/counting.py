@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from benchmarks.options import Options, alone
 from benchmarks.table import Row, Section, Target
 from benchmarks.timing import in_turn
-from hushtable.counting import count_table
+from hushtable.kernel.counting import count_table
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 ROWS = 10_000_000

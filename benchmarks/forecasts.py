@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.counting import schema as brazil
-from hushtable.counting import Counts
-from hushtable.curator import Curator
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.noise.bulk import EntropyNoise
+from hushtable.kernel.counting import Counts
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.privacy.account import Account
 from hushtable.planner import Plan, plan
 from hushtable.planner.plan import Forecast
-from hushtable.privacy.account import Account
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 

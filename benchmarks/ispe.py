@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.machine import peak_memory
-from hushtable.counting import Counts
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.figures.ispe_tasks import Grid, ranges, squares
-from hushtable.evaluation.generators import continuous, sparse, unrelated
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
+from hushtable.generators import continuous, sparse, unrelated
+from hushtable.kernel.counting import Counts
+from hushtable.papers.ispe_tasks import Grid, ranges, squares
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Schema, ordinal
 
@@ -187,7 +187,7 @@ def defaults(releases: int = 2) -> None:
 def _settings(
     grid: Grid, epsilon: str, share: float, iterations: int, factor: float | None
 ) -> dict[str, str]:
-    from hushtable.mechanisms.ispe import Parameters
+    from hushtable.families.regions.ask.ispe import Parameters
 
     alpha = Fraction(epsilon) * Fraction(str(share))
     settings = {"alpha1": str(float(alpha)), "iterations": str(iterations)}

@@ -16,8 +16,8 @@ from benchmarks.options import Options, alone
 from benchmarks.peer_scripts import DIFFPRIVLIB_NOISE, OPENDP_NOISE, ask
 from benchmarks.table import Row, Section, Target
 from benchmarks.timing import in_turn
-from hushtable.noise import bulk
-from hushtable.noise.entropy import SystemEntropy
+from hushtable.kernel.noise import bulk
+from hushtable.kernel.noise.entropy import SystemEntropy
 
 SIZE = 1 << 20
 PEER_SIZE = 1 << 12

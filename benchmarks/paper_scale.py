@@ -24,7 +24,7 @@ from benchmarks.machine import peak_memory
 from benchmarks.options import Options, alone
 from benchmarks.table import Grid, Row, Section, Target
 from benchmarks.timing import seconds
-from hushtable.evaluation.generators import own_dataset
+from hushtable.generators import own_dataset
 
 QUICK_INCOMES = 64
 ROUNDS = 3

@@ -32,8 +32,6 @@ from numpy.typing import NDArray
 import hushtable
 from benchmarks.machine import peak_memory
 from benchmarks.peers import peer_python, run_peer
-from hushtable.evaluation.figures.privbayes import targets
-from hushtable.evaluation.generators import own_dataset
 from hushtable.evaluation.real_tables import adult, read_text
 from hushtable.evaluation.synthetic_rows import (
     CodedTable,
@@ -42,6 +40,8 @@ from hushtable.evaluation.synthetic_rows import (
     majority_misclassified,
     misclassified,
 )
+from hushtable.generators import own_dataset
+from hushtable.papers.privbayes import targets
 from hushtable.release import Release
 from hushtable.release.export import export_rows
 from hushtable.schema import Attribute, Edges, Hierarchy, IntegerRange, Schema, nominal, ordinal

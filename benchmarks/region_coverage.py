@@ -17,14 +17,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.mechanisms.ispe import Parameters, smoothed
-from hushtable.mechanisms.kdtree import kd_boxes, numbered
-from hushtable.mechanisms.regions import grown_regions
+from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.ask.growing import grown_regions
+from hushtable.families.regions.ask.ispe import Parameters, smoothed
+from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
+from hushtable.families.regions.posterior import Estimator
+from hushtable.families.regions.read import RegionReader
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import DiscreteLaplaceSum, margins_of
-from hushtable.query.neighbours import Neighbourhood
-from hushtable.query.posterior import Estimator
-from hushtable.query.regions import RegionReader
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 Integers = NDArray[np.int64]

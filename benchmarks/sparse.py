@@ -25,11 +25,12 @@ from benchmarks.options import Options, alone
 from benchmarks.peer_scripts import OPENDP_ALP, ask
 from benchmarks.table import Grid, Row, Section, Target
 from benchmarks.timing import in_turn, seconds
-from hushtable.noise.entropy import SystemEntropy
-from hushtable.noise.sparse import summarise
+from hushtable.families.sparse.forecast import filter_for_size, threshold_for_size
+from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.noise.entropy import SystemEntropy
+from hushtable.kernel.noise.sparse_draws import summarise
 from hushtable.schema import IntegerRange, Schema, ordinal
-from hushtable.summaries import Filter, Held, Kept, Priority, Rule, Structure, Threshold
-from hushtable.summaries.forecast import filter_for_size, threshold_for_size
 
 SCALE = Fraction(10)
 COUNT = 100

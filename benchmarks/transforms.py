@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from benchmarks.options import Options, alone
 from benchmarks.table import Row, Section, Target
 from benchmarks.timing import in_turn
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.transforms import Haar, Identity, Nominal, Product
+from hushtable.kernel.maps import Haar, Identity, Nominal, Product
+from hushtable.kernel.noise.bulk import EntropyNoise
 
 SHAPE = (128, 2, 512, 1024)
 # Plain numpy undoes only axes that are powers of two: `privelet` has them all.

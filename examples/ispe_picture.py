@@ -18,15 +18,15 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 
-from hushtable.counting import Counts
-from hushtable.curator import Curator
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms.ispe import Ispe, Parameters, smoothed
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.privacy.account import Account
-from hushtable.query.neighbours import Neighbourhood
-from hushtable.query.posterior import Estimator
-from hushtable.query.regions import RegionReader
+from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.ask.ispe import Ispe, Parameters, smoothed
+from hushtable.families.regions.posterior import Estimator
+from hushtable.families.regions.read import RegionReader
+from hushtable.kernel.counting import Counts
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.privacy.account import Account
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 INK, SIDE, EPSILON = "#22313f", 48, Fraction(1, 5)

@@ -19,8 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm, SymLogNorm
 
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.transforms import Haar, Product
+from hushtable.kernel.maps import Haar, Product
+from hushtable.kernel.noise.bulk import EntropyNoise
 
 INK, QUIET = "#22313f", "#7b8a97"
 

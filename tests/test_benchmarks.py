@@ -20,9 +20,9 @@ from benchmarks.table import Grid, Row, Section, Target, cells, figure, markdown
 from benchmarks.timing import in_turn
 
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.sparse import summarise
-from hushtable.summaries import Filter, Held, Kept
-from hushtable.transforms import Haar, Identity, Product
+from hushtable.kernel.maps import Haar, Identity, Product
+from hushtable.kernel.maps.rules import Filter, Held, Kept
+from hushtable.kernel.noise.sparse_draws import summarise
 
 ALONE = Options(quick=True, peers=False)
 

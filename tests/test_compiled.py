@@ -16,10 +16,11 @@ import hushtable
 PROGRAM = """
 import sys
 from fractions import Fraction
-import hushtable.counting.joint, hushtable.counting.records, hushtable.transforms.kernels
-import hushtable.noise.gaps
-from hushtable.noise.bulk import sample_laplace
-from hushtable.noise.entropy import SystemEntropy
+import hushtable.kernel.counting.joint, hushtable.kernel.counting.records
+import hushtable.kernel.maps.kernels
+import hushtable.kernel.noise.gaps
+from hushtable.kernel.noise.bulk import sample_laplace
+from hushtable.kernel.noise.entropy import SystemEntropy
 assert hushtable.__file__.startswith(sys.argv[1])
 assert len(set(sample_laplace(Fraction(1000), 50, SystemEntropy()).tolist())) > 1
 """

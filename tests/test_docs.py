@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable.cli.main import run
-from hushtable.evaluation.generators import census, census_schema
+from hushtable.generators import census, census_schema
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

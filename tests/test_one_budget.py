@@ -14,8 +14,8 @@ import pytest
 
 import hushtable
 from hushtable.errors import HushError, LedgerError, SchemaError
-from hushtable.ledgers import ledger_path, open_ledger
-from hushtable.privacy.ledger import Ledger
+from hushtable.kernel.privacy.dataset_ledger import ledger_path, open_ledger
+from hushtable.kernel.privacy.ledger import Ledger
 from hushtable.publishing import curate
 from hushtable.schema import Schema
 

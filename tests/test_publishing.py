@@ -20,12 +20,12 @@ import pytest
 
 import hushtable
 from hushtable import publishing, scratch
-from hushtable.curator import Curator
 from hushtable.errors import BudgetError, DataError, HushError, LedgerError, OptionError
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms.basic import Basic
-from hushtable.noise.entropy import KEY_BYTES, Keystream, SystemEntropy
-from hushtable.privacy.ledger import Ledger, LedgerState
+from hushtable.families.linear.ask.basic import Basic
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.noise.entropy import KEY_BYTES, Keystream, SystemEntropy
+from hushtable.kernel.privacy.ledger import Ledger, LedgerState
 from hushtable.publishing import LedgerWarning, curate, publish
 from hushtable.schema import Schema
 
@@ -619,9 +619,9 @@ if __name__ == "__main__":
     import ibis  # once, before the children that need it
     import pyarrow
 
-    import hushtable.noise.bulk
+    import hushtable.kernel.noise.bulk
 
-    assert ibis.duckdb and pyarrow and hushtable.noise.bulk
+    assert ibis.duckdb and pyarrow and hushtable.kernel.noise.bulk
     for name in STEPS:
         place = Path(sys.argv[1], name)
         place.mkdir()

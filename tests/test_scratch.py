@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from hushtable import scratch
-from hushtable.counting import CsvFormat, count, count_table
-from hushtable.counting.source import open_table
 from hushtable.errors import DataError
+from hushtable.kernel.counting import CsvFormat, count, count_table
+from hushtable.kernel.counting.source import open_table
 from hushtable.schema import Schema
 from hushtable.scratch import held_folder, remove_abandoned, spill_folder
 

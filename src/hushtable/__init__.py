@@ -21,22 +21,22 @@ _HOMES = {
     "plan": "hushtable.planner",
     "evaluate": "hushtable.evaluation.evaluate",
     "Evaluation": "hushtable.evaluation.evaluate",
-    "audit": "hushtable.evaluation.auditing.audit",
-    "Audit": "hushtable.evaluation.auditing.audit",
+    "audit": "hushtable.auditing.audit",
+    "Audit": "hushtable.auditing.audit",
     "Plan": "hushtable.planner",
     "open": "hushtable.release",
     "Release": "hushtable.release",
     "Answer": "hushtable.query.answer",
     "Synthesizer": "hushtable.synthesizer",
-    "CsvFormat": "hushtable.counting",
+    "CsvFormat": "hushtable.kernel.counting",
     "HushError": "hushtable.errors",
 }
 
 if TYPE_CHECKING:
-    from hushtable.counting import CsvFormat
+    from hushtable.auditing.audit import Audit, audit
     from hushtable.errors import HushError
-    from hushtable.evaluation.auditing.audit import Audit, audit
     from hushtable.evaluation.evaluate import Evaluation, evaluate
+    from hushtable.kernel.counting import CsvFormat
     from hushtable.planner import Plan, plan, workload
     from hushtable.publishing import curate, publish
     from hushtable.query.answer import Answer

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hushtable.counting.columns import ColumnError
-from hushtable.counting.silence import silent_engine
-from hushtable.counting.source import column_names, interruptible, open_table
 from hushtable.errors import DataError, SchemaError
+from hushtable.kernel.counting.columns import ColumnError
+from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.source import column_names, interruptible, open_table
 from hushtable.schema import (
     Attribute,
     Edges,

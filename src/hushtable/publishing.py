@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable import __version__
-from hushtable.counting import CsvFormat, code_table, count_table
-from hushtable.curator import Curator
 from hushtable.errors import BudgetError, HushError, OptionError
-from hushtable.ledgers import check_first, ledger_path, open_ledger
-from hushtable.mechanisms import AUTO, Mechanism, find_mechanism
-from hushtable.planner import Workload, plan
-from hushtable.privacy.account import Account
-from hushtable.privacy.ledger import Ledger, Reservation
-from hushtable.privacy.loss import (
+from hushtable.families import AUTO, find_mechanism
+from hushtable.families.mechanism import Mechanism
+from hushtable.kernel.counting import CsvFormat, code_table, count_table
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.dataset_ledger import check_first, ledger_path, open_ledger
+from hushtable.kernel.privacy.ledger import Ledger, Reservation
+from hushtable.kernel.privacy.loss import (
     EpsilonLike,
     Loss,
     format_epsilon,
@@ -35,15 +35,15 @@ from hushtable.privacy.loss import (
     parse_epsilon,
     stated_eta,
 )
+from hushtable.planner import Workload, plan
 from hushtable.release.release import Release
-from hushtable.release.store import FORMAT, Content, write_manifest
-from hushtable.release.writing import write_content
+from hushtable.release.store import FORMAT, Content, write_content, write_manifest
 from hushtable.schema import Schema
 from hushtable.scratch import held_folder, partial_folder, remove_abandoned, sync_folder
 
 if TYPE_CHECKING:
-    from hushtable.noise.bulk import EntropyNoise
-    from hushtable.noise.entropy import Entropy
+    from hushtable.kernel.noise.bulk import EntropyNoise
+    from hushtable.kernel.noise.entropy import Entropy
 
 
 class LedgerWarning(UserWarning):
@@ -145,7 +145,9 @@ def _loaded(schema: Schema | str | Path) -> Schema:
 
 def _noise_maker(entropy: Entropy | None) -> Callable[[], EntropyNoise]:
     """What makes the noise, and its key, once it is paid for; a source that is none is refused."""
-    from hushtable.noise.bulk import EntropyNoise  # compiles kernels: only when they are needed
+    from hushtable.kernel.noise.bulk import (
+        EntropyNoise,  # compiles kernels: only when they are needed
+    )
 
     if entropy is not None:
         EntropyNoise(entropy)

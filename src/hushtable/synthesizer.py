@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import OptionError
-from hushtable.privacy.loss import EpsilonLike, parse_epsilon
+from hushtable.kernel.privacy.loss import EpsilonLike, parse_epsilon
 from hushtable.publishing import publish
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from hushtable.noise.entropy import Entropy
+    from hushtable.kernel.noise.entropy import Entropy
     from hushtable.release import Release
 
 

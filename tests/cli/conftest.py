@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable.cli.main import run
-from hushtable.evaluation.generators import census, census_schema
+from hushtable.generators import census, census_schema
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from hushtable.curator import Curator
 from hushtable.errors import OptionError
 from hushtable.evaluation.evaluate import OWNER_ONLY
-from hushtable.mechanisms import MECHANISMS
+from hushtable.families import MECHANISMS
+from hushtable.kernel.curator import Curator
 
 from .conftest import Hush
 
@@ -128,7 +128,7 @@ def test_every_mechanism_in_one_table(
 ) -> None:
     """One that no such schema is for is left out, with the reason."""
     some = {name: MECHANISMS[name] for name in ("basic", "filter", "sketch")}
-    monkeypatch.setattr("hushtable.mechanisms.MECHANISMS", some)
+    monkeypatch.setattr("hushtable.families.MECHANISMS", some)
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OptionError("not for me")

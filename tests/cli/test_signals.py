@@ -13,7 +13,7 @@ import pytest
 
 from hushtable.cli import signals
 from hushtable.cli.show import step_bar
-from hushtable.counting.source import interruptible
+from hushtable.kernel.counting.source import interruptible
 
 SCHEMA = """name = "people"
 budget = "1"
@@ -26,7 +26,7 @@ range = [0, 9]
 # The engine works on something endless, where it may: it says so, and is never done by itself.
 PROGRAM = """
 import sys
-from hushtable.counting import count
+from hushtable.kernel.counting import count
 
 def endless(table):
     engine = table.get_backend().con

@@ -7,7 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
-from hushtable.counting import CsvFormat, count_table
+from hushtable.kernel.counting import CsvFormat, count_table
 from hushtable.schema import Attribute, IntegerRange, Labels, Schema
 
 BLANKS = " \t\n\r\v\f"

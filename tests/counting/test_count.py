@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from slow_encoding import counted, make, slow_counts
 
-from hushtable.counting import code_table, count_table
 from hushtable.errors import DataError
+from hushtable.kernel.counting import code_table, count_table
 from hushtable.schema import Schema
 
 

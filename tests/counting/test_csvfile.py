@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.counting import CsvFormat, count_table, csvfile
-from hushtable.counting.records import (
+from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting import CsvFormat, count_table, csvfile
+from hushtable.kernel.counting.records import (
     MAX_LINE,
     Layout,
     record_batches,
     whole_lines,
     whole_records,
 )
-from hushtable.errors import DataError, OptionError
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 SCHEMA = Schema(

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from hushtable.counting import code_table
 from hushtable.errors import DataError, QueryError, SchemaError
+from hushtable.kernel.counting import code_table
 from hushtable.query.sql import parse_where
 from hushtable.schema import Dates, IntegerRange, Schema, ordinal
 from hushtable.schema.dates import STEPS, days_of

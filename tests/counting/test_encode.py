@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 from slow_encoding import counted, make, slow_code, slow_counts
 
-from hushtable.counting.encode import MAX_COMPARED, encode
-from hushtable.counting.source import open_table
 from hushtable.errors import DataError
+from hushtable.kernel.counting.encode import MAX_COMPARED, encode
+from hushtable.kernel.counting.source import open_table
 from hushtable.schema import Schema
 
 TOP = 2**53 - 1

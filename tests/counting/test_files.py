@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from slow_encoding import counted, make
 
-from hushtable.counting.files import each_once
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError
+from hushtable.kernel.counting.files import each_once
 
 SCHEMA = make({"name": "age", "kind": "ordinal", "range": [0, 9]})
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from slow_encoding import counted, make
 
-from hushtable.counting.silence import EngineError
 from hushtable.errors import DataError
+from hushtable.kernel.counting.silence import EngineError
 from hushtable.schema import Schema
 
 ROWS = 12

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushtable.counting import code_table, count_table
-from hushtable.counting.readable import readable
 from hushtable.errors import DataError
+from hushtable.kernel.counting import code_table, count_table
+from hushtable.kernel.counting.readable import readable
 from hushtable.schema import (
     Dates,
     Hierarchy,

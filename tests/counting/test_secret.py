@@ -12,10 +12,10 @@ import pytest
 from slow_encoding import make
 
 import hushtable
-from hushtable.counting import CodedColumns, code_table, count
-from hushtable.counting.bound import bound_contributions, fresh_salt
-from hushtable.counting.source import open_table
-from hushtable.evaluation.auditing.small_tables import Holdings, Table
+from hushtable.auditing.small_tables import Holdings, Table
+from hushtable.kernel.counting import CodedColumns, code_table, count
+from hushtable.kernel.counting.bound import bound_contributions, fresh_salt
+from hushtable.kernel.counting.source import open_table
 from hushtable.schema import Schema
 
 SCHEMA = make(
@@ -62,7 +62,7 @@ def test_only_audits_give_a_salt_of_their_own() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and any(word.arg == "salt" for word in node.keywords)
     }
-    assert passing == {"evaluation/auditing/small_tables.py"}
+    assert passing == {"auditing/small_tables.py"}
 
 
 def test_an_audit_leaves_the_counting_of_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,11 @@ import pytest
 from slow_encoding import make
 
 import hushtable
-from hushtable.counting import CsvFormat, count_table
-from hushtable.counting.silence import EngineError, raise_alone, silent_engine
-from hushtable.counting.tally import Tally
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting import CsvFormat, count_table
+from hushtable.kernel.counting.silence import EngineError, raise_alone, silent_engine
+from hushtable.kernel.counting.tally import Tally
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 CANARY = "Zyxwvut-7f3a91"

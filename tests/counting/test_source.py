@@ -20,10 +20,10 @@ import pytest
 from slow_encoding import counted as counted_as
 from slow_encoding import make, slow_counts
 
-from hushtable.counting import CsvFormat, count_table
-from hushtable.counting.columns import match_columns
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError
+from hushtable.kernel.counting import CsvFormat, count_table
+from hushtable.kernel.counting.columns import match_columns
 from hushtable.schema import Schema
 
 SCHEMA = make(

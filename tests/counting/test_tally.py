@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.counting.tally import Tally
+from hushtable.kernel.counting.tally import Tally
 
 CODES = st.one_of(st.integers(0, 5), st.integers(2**62 - 3, 2**62 - 1))
 

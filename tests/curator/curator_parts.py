@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counting import CodedColumns, Counts
-from hushtable.curator import Curator
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Exposure, Neighbours
+from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import Exposure, Neighbours
 
 SHAPE = (2, 3)
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from curator_parts import DENSE, SHAPE, BrokenNoise, ListedNoise, columns_of, counts_of, curator
 
-from hushtable.curator import Curator, Grid, LargestPart, Regions, Whole
-from hushtable.curator.curator import Tally
 from hushtable.errors import BudgetError, OptionError
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import ETA_LIMIT, LARGEST_SCALE, Exposure
-from hushtable.transforms import Haar, Identity, Nominal, Product
+from hushtable.kernel.curator import Curator, Grid, LargestPart, Regions, Whole
+from hushtable.kernel.curator.curator import Tally
+from hushtable.kernel.maps import Haar, Identity, Nominal, Product
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import ETA_LIMIT, LARGEST_SCALE, Exposure
 
 PARTS = Regions([[0, 0, 1], [2, 1, -1]])
 CELLS = Product((Identity(2), Identity(3)))

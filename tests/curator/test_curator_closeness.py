@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushtable.counting import Counts
-from hushtable.curator import Curator, LargestPart, Regions
-from hushtable.curator.sparse import held_places_eta
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.noise.closeness import empty_places_eta, laplace_eta
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Exposure, Neighbours
-from hushtable.summaries import Filter, Priority, Rule, Structure, Threshold
-from hushtable.summaries.sketch import Sketch
-from hushtable.summaries.structure import On
-from hushtable.transforms import Haar, Identity, Nominal, Product
+from hushtable.kernel.counting import Counts
+from hushtable.kernel.curator import Curator, LargestPart, Regions
+from hushtable.kernel.curator.summary import held_places_eta
+from hushtable.kernel.maps import Haar, Identity, Nominal, Product
+from hushtable.kernel.maps.hashing import Sketch
+from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
+from hushtable.kernel.maps.structure import On, Structure
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.noise.closeness import empty_places_eta, laplace_eta
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import Exposure, Neighbours
 
 SHAPE = (4, 3)
 ONE_ROW = Exposure("add-remove")

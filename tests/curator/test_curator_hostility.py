@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushtable.counting import CodedColumns, Counts
-from hushtable.curator import Curator, Regions, Whole
-from hushtable.curator.families import Distance, Family, FamilyScores, Information
-from hushtable.curator.partition import Marginal, View
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.noise.tables import gap_tables, geometric_tables, laplace_tables
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Exposure, parse_epsilon
-from hushtable.summaries import Filter, Priority, Structure, Threshold
-from hushtable.summaries.laws import chance_of_filter
-from hushtable.summaries.sketch import Sketch
-from hushtable.transforms import Haar, Identity, Product
+from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.kernel.curator import Curator, Regions, Whole
+from hushtable.kernel.curator.network_scores import Distance, Family, FamilyScores, Information
+from hushtable.kernel.curator.partition import Marginal, View
+from hushtable.kernel.maps import Haar, Identity, Product
+from hushtable.kernel.maps.hashing import Sketch
+from hushtable.kernel.maps.laws import chance_of_filter
+from hushtable.kernel.maps.rules import Filter, Priority, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.noise.tables import gap_tables, geometric_tables, laplace_tables
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import Exposure, parse_epsilon
 
 
 def curator(occupied: int = 5, data: Any = None) -> Curator:

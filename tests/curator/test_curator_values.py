@@ -12,10 +12,10 @@ from curator_parts import DENSE, SHAPE, ListedNoise, columns_of, counts_of, cura
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable.curator import Grid, LargestPart, Regions, Whole
-from hushtable.curator import holding as holdings
 from hushtable.errors import OptionError
-from hushtable.transforms import Haar, Identity, Nominal, Product, Tree
+from hushtable.kernel.curator import Grid, LargestPart, Regions, Whole
+from hushtable.kernel.curator import holding as holdings
+from hushtable.kernel.maps import Haar, Identity, Nominal, Product, Tree
 
 CELLS = Product((Identity(2), Identity(3)))
 

@@ -13,23 +13,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.curator import Curator, families
+from hushtable.auditing import noise_law
+from hushtable.auditing.audit import Audit, audit
+from hushtable.auditing.clopper_pearson import largest_chance, smallest_chance
+from hushtable.auditing.likelihood import Contest, _missing, weigh
+from hushtable.auditing.lower_bound import Event, Runs, bound_from, choose_events
+from hushtable.auditing.privacy_check import check_mechanism, recipe_of
+from hushtable.auditing.schemas import BUILT_IN, built_in, small_enough
+from hushtable.auditing.small_tables import Holdings, possible_rows
+from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.errors import OptionError
-from hushtable.evaluation.auditing import noise_law
-from hushtable.evaluation.auditing.audit import Audit, audit
-from hushtable.evaluation.auditing.clopper_pearson import largest_chance, smallest_chance
-from hushtable.evaluation.auditing.likelihood import Contest, _missing, weigh
-from hushtable.evaluation.auditing.lower_bound import Event, Runs, bound_from, choose_events
-from hushtable.evaluation.auditing.privacy_check import check_mechanism, recipe_of
-from hushtable.evaluation.auditing.schemas import BUILT_IN, built_in, small_enough
-from hushtable.evaluation.auditing.small_tables import Holdings, possible_rows
-from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms.basic import Basic
-from hushtable.noise import bulk
-from hushtable.privacy.loss import NEIGHBOURS, Neighbours
+from hushtable.families.linear.ask.basic import Basic
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.curator import network_scores as families
+from hushtable.kernel.maps.rules import Filter, Kept, Threshold
+from hushtable.kernel.noise import bulk
+from hushtable.kernel.privacy.loss import NEIGHBOURS, Neighbours
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
-from hushtable.summaries import Filter, Kept, Threshold
 
 RUNS = 100
 

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 from understated import Understated
 
-from hushtable.evaluation.auditing import coverage
-from hushtable.evaluation.auditing.audit import audit
-from hushtable.evaluation.auditing.coverage import (
+from hushtable.auditing import coverage
+from hushtable.auditing.audit import audit
+from hushtable.auditing.coverage import (
     LEVELS,
     VARIANTS,
     CoverageAttack,
@@ -23,18 +23,12 @@ from hushtable.evaluation.auditing.coverage import (
     log_chance,
     short,
 )
-from hushtable.evaluation.auditing.coverage_cases import (
-    MIDDLING,
-    SHAPES,
-    Case,
-    cases_of,
-    middling,
-    tables_of,
-)
-from hushtable.evaluation.auditing.schemas import built_in
+from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, Case, cases_of, middling, tables_of
+from hushtable.auditing.schemas import built_in
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms import MECHANISMS, Mechanism
-from hushtable.noise.bulk import EntropyNoise
+from hushtable.families import find_mechanism
+from hushtable.families.mechanism import Mechanism
+from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.query.box import cells
 
 KINDS = {"the total", "cells", "values", "pairs", "nodes", "ranges", "unions"}
@@ -99,11 +93,11 @@ def test_the_shapes_are_what_they_say() -> None:
 def test_the_truth_is_that_of_the_table() -> None:
     """With hardly any noise every interval is a point, and holds the truth."""
     case = next(cases_of(middling("census"), ["clusters"]))
-    found = attack(MECHANISMS["basic"], 1, epsilon="1000").run([case], [{}])
+    found = attack(find_mechanism("basic"), 1, epsilon="1000").run([case], [{}])
     assert all(one.promised == one.kept > 0 for one in found)
     assert {one.kind for one in found} == KINDS
     wrong = replace(case, counts=case.counts + 1)
-    moved = attack(Understated(MECHANISMS["basic"], Fraction(1)), 1, epsilon="1000")
+    moved = attack(Understated(find_mechanism("basic"), Fraction(1)), 1, epsilon="1000")
     content = moved._measured(wrong, {})
     assert content.arrays["cells"].sum() == case.counts.sum() + case.counts.size
 
@@ -112,16 +106,16 @@ def test_the_truth_is_that_of_the_table() -> None:
 def test_noise_that_is_understated_is_a_violation(name: str) -> None:
     case = next(cases_of(middling("census"), ["clusters"]))
     settings = {"theta": "1"} if name == "filter" else {}
-    honest = attack(MECHANISMS[name], 25).run([case], [settings])
+    honest = attack(find_mechanism(name), 25).run([case], [settings])
     assert not short(honest), short(honest)
-    halved = attack(Understated(MECHANISMS[name], Fraction(1, 2)), 25).run([case], [settings])
+    halved = attack(Understated(find_mechanism(name), Fraction(1, 2)), 25).run([case], [settings])
     assert short(halved)
     assert any("intervals at" in problem for problem in short(halved))
 
 
 def test_a_quarter_too_short_is_a_violation() -> None:
     """One total, many times; with noise so wide that whole numbers make no difference."""
-    understated = attack(Understated(MECHANISMS["basic"], Fraction(3, 4)), 900, epsilon="0.05")
+    understated = attack(Understated(find_mechanism("basic"), Fraction(3, 4)), 900, epsilon="0.05")
     assert short(understated.run(one_total(), [{}]))
 
 
@@ -191,7 +185,7 @@ def test_questions_of_one_table_share_its_releases() -> None:
 def test_every_variant_is_a_setting_that_its_mechanism_takes() -> None:
     for name, variants in VARIANTS.items():
         for settings in variants:
-            takes = attack(MECHANISMS[name], 1)._takes
+            takes = attack(find_mechanism(name), 1)._takes
             assert any(takes(middling(schema), settings) for schema in MIDDLING), (name, settings)
 
 
@@ -202,6 +196,8 @@ def test_an_audit_reports_coverage_and_blames_it() -> None:
     told = found.to_dict()["coverage"]
     assert {row["questions"] for row in told} >= {"the total", "cells", "nodes", "ranges"}
     assert "| cells | " in found.to_markdown()
-    liar = audit(Understated(MECHANISMS["basic"], Fraction(1, 3)), ["grid"], releases=20, **options)
+    liar = audit(
+        Understated(find_mechanism("basic"), Fraction(1, 3)), ["grid"], releases=20, **options
+    )
     assert "coverage" in liar.caught_by and "intervals hold less often" in repr(liar)
     assert not audit("basic", ["grid"], releases=0, **options).coverage

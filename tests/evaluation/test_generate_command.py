@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from hushtable.evaluation.generators import GENERATORS, generate
+from hushtable.generators import GENERATORS, generate
 from hushtable.schema import Schema
 
 Hush = Callable[..., tuple[int, str, str]]

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from hushtable.counting import Counts, count_table
 from hushtable.errors import OptionError
-from hushtable.evaluation.generators import (
+from hushtable.generators import (
     GENERATORS,
     MadeUpTable,
     brazil,
@@ -22,7 +21,8 @@ from hushtable.evaluation.generators import (
     unrelated,
     us,
 )
-from hushtable.evaluation.generators.made_up import BLOCK, Conditional
+from hushtable.generators.made_up import BLOCK, Conditional
+from hushtable.kernel.counting import Counts, count_table
 from hushtable.schema import Schema
 
 ONE_BY_ONE = ("census", "brazil", "us", "timing", "continuous", "random")

@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from hushtable.evaluation.experiment import run_experiment
-from hushtable.evaluation.figures.ispe_tasks import (
-    ANY,
-    SWEEPS,
-    Grid,
-    comparison_tasks,
-    sweep_tasks,
-    tree_tasks,
-)
-from hushtable.evaluation.generators import continuous
+from hushtable.generators import continuous
+from hushtable.papers.ispe_tasks import ANY, SWEEPS, Grid, comparison_tasks, sweep_tasks, tree_tasks
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,6 @@ import pytest
 
 from hushtable.errors import DataError
 from hushtable.evaluation import synthetic_rows
-from hushtable.evaluation.figures import Setting, ispe, privbayes, reproduce
-from hushtable.evaluation.figures.figure import Figure
-from hushtable.evaluation.figures.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
-from hushtable.evaluation.figures.trends import Curve, alike, below
 from hushtable.evaluation.real_tables import adult
 from hushtable.evaluation.synthetic_rows import (
     CodedTable,
@@ -29,6 +25,10 @@ from hushtable.evaluation.synthetic_rows import (
     synthetic,
     total_variation,
 )
+from hushtable.papers import Setting, ispe, privbayes, reproduce
+from hushtable.papers.figure import Figure
+from hushtable.papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
+from hushtable.papers.trends import Curve, alike, below
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 REPETITIONS = 5

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from hushtable.evaluation.auditing import noise_law
-from hushtable.evaluation.auditing.noise_law import check_noise, divergence, place_law
-from hushtable.evaluation.auditing.transcript import ChoiceDraw, Draw, LaplaceDraw, SummaryDraw
+from hushtable.auditing import noise_law
+from hushtable.auditing.noise_law import check_noise, divergence, place_law
+from hushtable.auditing.transcript import ChoiceDraw, Draw, LaplaceDraw, SummaryDraw
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.bulk import EntropyNoise, Noise
-from hushtable.summaries import Filter, Held, Kept, Priority, Rule, Threshold
+from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
+from hushtable.kernel.noise.bulk import EntropyNoise, Noise
 
 NONE = np.zeros(0, np.int64)
 TABLE = np.array([0, 3, 0, 1, 0, 0])

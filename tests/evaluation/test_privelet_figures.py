@@ -16,14 +16,14 @@ import pytest
 
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
-from hushtable.evaluation.figures import FIGURES, Setting, privelet_census, privelet_time, reproduce
-from hushtable.evaluation.figures.coarser import coarser_counts, coarser_schema
-from hushtable.evaluation.figures.privelet_census import basic_fails
-from hushtable.evaluation.figures.privelet_claims import BASIC_FAILS, PaperFigures, verdict
-from hushtable.evaluation.generators import brazil, timing
 from hushtable.evaluation.range_errors import Known
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.noise.bulk import EntropyNoise
+from hushtable.generators import brazil, timing
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.papers import FIGURES, Setting, privelet_census, privelet_time, reproduce
+from hushtable.papers.coarser import coarser_counts, coarser_schema
+from hushtable.papers.privelet_census import basic_fails
+from hushtable.papers.privelet_claims import BASIC_FAILS, PaperFigures, verdict
 
 QUICK = Setting(quick=True)
 

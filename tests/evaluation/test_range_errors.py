@@ -14,7 +14,6 @@ import hushtable
 from hushtable.errors import BudgetError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
-from hushtable.evaluation.generators import MadeUpTable, sparse, timing
 from hushtable.evaluation.range_errors import (
     Known,
     _as_columns,
@@ -23,8 +22,9 @@ from hushtable.evaluation.range_errors import (
     range_error_tasks,
 )
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.mechanisms import find_mechanism
-from hushtable.noise.entropy import SystemEntropy
+from hushtable.families import find_mechanism
+from hushtable.generators import MadeUpTable, sparse, timing
+from hushtable.kernel.noise.entropy import SystemEntropy
 
 DENSE = ("basic", "privelet", "privelet+", "privelet*", "hierarchical")
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from hushtable.counting import Counts
 from hushtable.errors import OptionError
 from hushtable.evaluation import range_queries
-from hushtable.evaluation.generators import brazil
 from hushtable.evaluation.range_queries import Ranges, quintiles, random_ranges, true_counts
+from hushtable.generators import brazil
+from hushtable.kernel.counting import Counts
 from hushtable.schema import Attribute, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 SIX = Hierarchy.from_tree({"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]})

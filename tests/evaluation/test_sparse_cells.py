@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from hushtable.counting import count_table
 from hushtable.errors import OptionError
-from hushtable.evaluation.generators import sparse
+from hushtable.generators import sparse
+from hushtable.kernel.counting import count_table
 
 
 def test_the_defaults_are_a_tenth_of_a_million_cells() -> None:

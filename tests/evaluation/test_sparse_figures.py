@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable.counting import Counts
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
-from hushtable.evaluation.figures.figure import Figure, Setting, Statement
-from hushtable.evaluation.figures.sparse import FIGURES
-from hushtable.evaluation.figures.sparse_errors import (
+from hushtable.kernel.counting import Counts
+from hushtable.papers.figure import Figure, Setting, Statement
+from hushtable.papers.sparse import FIGURES
+from hushtable.papers.sparse_errors import (
     Asked,
     MadeUp,
     Method,
@@ -24,7 +24,7 @@ from hushtable.evaluation.figures.sparse_errors import (
     sizes_up_to,
     summary_of,
 )
-from hushtable.evaluation.figures.sparse_origins import Journeys
+from hushtable.papers.sparse_origins import Journeys
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 Rows = list[dict[str, Any]]

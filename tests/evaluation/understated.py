@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hushtable.curator import Curator
-from hushtable.mechanisms import Mechanism
+from hushtable.families.mechanism import Mechanism
+from hushtable.kernel.curator import Curator
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 

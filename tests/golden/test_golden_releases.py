@@ -11,7 +11,7 @@ import pytest
 from golden_releases import FOLDER, GOLDEN, answers
 
 import hushtable
-from hushtable.mechanisms import MECHANISMS
+from hushtable.families import MECHANISMS
 
 CLOSE = 1e-9
 

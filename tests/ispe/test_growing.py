@@ -13,9 +13,14 @@ from scipy import ndimage
 from slow_regions import algorithm_2, distance
 
 from hushtable.errors import OptionError
-from hushtable.mechanisms.regions import grown_regions
-from hushtable.mechanisms.smoothing import difference_of_neighbours, gaussian, mask, median
-from hushtable.query.neighbours import Line, Neighbourhood, Siblings, components
+from hushtable.families.regions.adjacency import Line, Neighbourhood, Siblings, components
+from hushtable.families.regions.ask.growing import grown_regions
+from hushtable.families.regions.ask.smoothing import (
+    difference_of_neighbours,
+    gaussian,
+    mask,
+    median,
+)
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.query.densities import FLOOR, NoiseSum, cumulants, log_density, quadrature
+from hushtable.families.regions.densities import FLOOR, NoiseSum, cumulants, log_density, quadrature
 from hushtable.query.law import DiscreteLaplaceSum
 
 SCALES = [Fraction(1, 2), Fraction(4, 3), Fraction(20)]

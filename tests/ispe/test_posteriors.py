@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hushtable.query.densities import cumulants
-from hushtable.query.moments import Parts, part_cumulants
-from hushtable.query.posterior import (
+from hushtable.families.regions.densities import cumulants
+from hushtable.families.regions.moments import Parts, part_cumulants
+from hushtable.families.regions.posterior import (
     Estimator,
     Hill,
     Part,

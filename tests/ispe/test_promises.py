@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.mechanisms.ispe import Parameters, smoothed
-from hushtable.mechanisms.kdtree import kd_boxes, numbered
-from hushtable.mechanisms.regions import grown_regions
+from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.ask.growing import grown_regions
+from hushtable.families.regions.ask.ispe import Parameters, smoothed
+from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
+from hushtable.families.regions.crossing import Layout
+from hushtable.families.regions.posterior import Estimator
+from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
+from hushtable.families.regions.read import RegionReader
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.crossing import Layout
 from hushtable.query.law import DiscreteLaplaceSum, margins_of
-from hushtable.query.neighbours import Neighbourhood
-from hushtable.query.posterior import Estimator
-from hushtable.query.promise import CUT, Promise, PromisedLaw, Seen
-from hushtable.query.regions import RegionReader
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 RAMP = 100 + 3 * np.arange(32)

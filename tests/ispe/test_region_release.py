@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 
 import hushtable
-from hushtable.counting import Counts
-from hushtable.curator import Curator
+from hushtable.auditing.transcript import NoNoise, Recorder
 from hushtable.errors import OptionError, QueryError, ReleaseError
-from hushtable.evaluation.auditing.transcript import NoNoise, Recorder
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.generators import continuous
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.mechanisms import find_mechanism
-from hushtable.mechanisms.ispe import SHARE, Parameters
-from hushtable.mechanisms.kdtree import kd_boxes, numbered
-from hushtable.mechanisms.regions import Split
-from hushtable.privacy.account import Account
+from hushtable.families import find_mechanism
+from hushtable.families.regions.ask.growing import Split
+from hushtable.families.regions.ask.ispe import SHARE, Parameters
+from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
+from hushtable.families.regions.posterior import PosteriorLaw
+from hushtable.generators import continuous
+from hushtable.kernel.counting import Counts
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.privacy.account import Account
 from hushtable.query.batch import range_boxes
-from hushtable.query.posterior import PosteriorLaw
 from hushtable.release import Release
 from hushtable.release.store import write_arrays
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
@@ -107,11 +107,11 @@ def test_the_ledger_is_charged_once_for_all_of_it(tmp_path: Path, mechanism: str
 def test_regions_follow_from_the_noisy_cells_alone(mechanism: str) -> None:
     """Two tables that were answered alike have the same regions."""
     noise, contents = SeededEntropy(5), []
-    from hushtable.noise.bulk import EntropyNoise
+    from hushtable.kernel.noise.bulk import EntropyNoise
 
     recorder = Recorder(EntropyNoise(noise))
     epsilon = Fraction(1)
-    from hushtable.evaluation.auditing.transcript import Replay
+    from hushtable.auditing.transcript import Replay
 
     for seed, source in ((1, recorder), (2, None)):
         account = Account(epsilon)
@@ -322,7 +322,7 @@ def test_a_kd_tree_cuts_where_the_counts_change() -> None:
 
 
 def test_the_gain_of_a_cut_is_what_the_two_means_explain() -> None:
-    from hushtable.mechanisms.kdtree import _best_cut
+    from hushtable.families.regions.ask.kdtree import _best_cut
 
     values = np.random.default_rng(1).integers(0, 50, (5, 4, 3))
     axis, place, gain = _best_cut(values)
@@ -444,10 +444,10 @@ def test_absurd_values_give_finite_answers(tmp_path: Path) -> None:
 
 
 def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None:
-    from hushtable.query.crossing import Layout
-    from hushtable.query.neighbours import Neighbourhood
-    from hushtable.query.posterior import Estimator
-    from hushtable.query.reference import Alike, credible_cells
+    from hushtable.families.regions.adjacency import Neighbourhood
+    from hushtable.families.regions.crossing import Layout
+    from hushtable.families.regions.posterior import Estimator
+    from hushtable.families.regions.reference import Alike, credible_cells
 
     random = np.random.default_rng(1)
     cells = random.laplace(0, 5, (40, 40)).round()
@@ -487,7 +487,8 @@ def test_hundreds_of_siblings_are_no_neighbourhood(tmp_path: Path) -> None:
 
 
 def test_cells_in_lots_are_the_same_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hushtable.query import reference, regions
+    from hushtable.families.regions import read as regions
+    from hushtable.families.regions import reference
 
     release = release_of(tmp_path, "ispe", "0.02", xi="10000")
     whole = release.cells()

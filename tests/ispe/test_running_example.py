@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.mechanisms.regions import grown_regions
+from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.ask.growing import grown_regions
+from hushtable.families.regions.posterior import Estimator, Part
+from hushtable.families.regions.read import RegionReader
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.neighbours import Neighbourhood
-from hushtable.query.posterior import Estimator, Part
-from hushtable.query.regions import RegionReader
 from hushtable.schema import IntegerRange, Labels, Schema, ordinal
 
 SCHEMA = Schema(

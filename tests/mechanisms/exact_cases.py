@@ -7,16 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushtable.counting import CodedColumns, Counts
-from hushtable.curator.holding import Holding
-from hushtable.evaluation.auditing.privacy_check import (
-    PrivacyReport,
-    Recipe,
-    check_mechanism,
-    check_recipe,
-)
-from hushtable.evaluation.auditing.small_tables import Holdings, Row, Table
-from hushtable.privacy.loss import NEIGHBOURS, Neighbours, parse_epsilon
+from hushtable.auditing.privacy_check import PrivacyReport, Recipe, check_mechanism, check_recipe
+from hushtable.auditing.small_tables import Holdings, Row, Table
+from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.kernel.curator.holding import Holding
+from hushtable.kernel.privacy.loss import NEIGHBOURS, Neighbours, parse_epsilon
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
 
 EPSILON = "0.3"

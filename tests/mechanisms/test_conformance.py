@@ -15,7 +15,7 @@ import hushtable
 from hushtable.cli.main import app
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms import MECHANISMS
+from hushtable.families import MECHANISMS
 from hushtable.release import Release
 from hushtable.schema import Schema
 

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from exact_cases import AGE, CASES, EPSILON, NEIGHBOURS, check_asking, holdings_of, schema_of
 
-from hushtable.curator import Curator, LargestPart, Regions, Whole
-from hushtable.evaluation.auditing.privacy_check import curator_loss, loss_between
-from hushtable.evaluation.auditing.small_tables import (
+from hushtable.auditing.privacy_check import curator_loss, loss_between
+from hushtable.auditing.small_tables import (
     Holdings,
     as_table,
     neighbouring_pairs,
     possible_people,
     possible_values,
 )
-from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, log_sum
+from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, log_sum
+from hushtable.kernel.curator import Curator, LargestPart, Regions, Whole
+from hushtable.kernel.maps import Identity, Product
 from hushtable.schema import Edges, Labels, Unit, ordinal
-from hushtable.transforms import Identity, Product
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)
 cases = pytest.mark.parametrize("case", CASES)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from exact_cases import EPSILON, check, check_asking, schema_of
 
-from hushtable.counting import bound, count
-from hushtable.curator import Curator, LargestPart, Measurement, Regions
-from hushtable.curator.holding import dense_counts
-from hushtable.evaluation.auditing.privacy_check import PrivacyReport, curator_loss, loss_between
-from hushtable.evaluation.auditing.small_tables import Holdings
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Exposure
+from hushtable.auditing.privacy_check import PrivacyReport, curator_loss, loss_between
+from hushtable.auditing.small_tables import Holdings
+from hushtable.kernel.counting import bound, count
+from hushtable.kernel.curator import Curator, LargestPart, Measurement, Regions
+from hushtable.kernel.curator.holding import dense_counts
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import Exposure
 from hushtable.schema import Unit
 
 Patch = pytest.MonkeyPatch

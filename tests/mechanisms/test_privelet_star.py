@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms import privelet_star as module
-from hushtable.mechanisms.privelet_star import shrinkage, thresholds_of
-from hushtable.privacy.loss import LARGEST_SCALE
+from hushtable.families.linear.ask import privelet_star as module
+from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
+from hushtable.families.linear.bands import bands_of, runs_of
+from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.shrunken import UNIT, Bands, ShrunkenCoefficients
+from hushtable.kernel.maps import Haar, Identity, Nominal, Product
+from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.coefficients import NoisyCoefficients
-from hushtable.query.shrunken import UNIT, Bands, ShrunkenCoefficients
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
-from hushtable.transforms import Haar, Identity, Nominal, Product
-from hushtable.transforms.bands import bands_of, runs_of
 
 
 def left_after(sizes: np.ndarray, theta: float) -> float:

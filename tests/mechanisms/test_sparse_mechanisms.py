@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from exact_cases import EPSILON, NEIGHBOURS, check, check_asking
 
-from hushtable.curator import Curator
 from hushtable.errors import OptionError
-from hushtable.summaries import Filter, Priority, Structure, Threshold
-from hushtable.summaries.sketch import Sketch
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.maps.hashing import Sketch
+from hushtable.kernel.maps.rules import Filter, Priority, Threshold
+from hushtable.kernel.maps.structure import Structure
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)
 SOME = ["clipped and dropped rows", "two attributes"]
@@ -161,7 +162,7 @@ def test_what_is_made_before_sampling_must_fit_too() -> None:
     from fractions import Fraction
 
     from hushtable.errors import OptionError
-    from hushtable.mechanisms import find_mechanism
+    from hushtable.families import find_mechanism
     from hushtable.schema import Schema
 
     long = {"kind": "ordinal", "range": [1, 10**6]}

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from hushtable.errors import HushError, OptionError
-from hushtable.mechanisms import find_mechanism
-from hushtable.mechanisms.hierarchical import trees
-from hushtable.planner.trees import best_tree
+from hushtable.families import find_mechanism
+from hushtable.families.linear.ask.hierarchical import trees
+from hushtable.families.linear.trees import best_tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Tree
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.schema import Schema
-from hushtable.transforms import AxisTransform, Haar, Identity, Tree
 
 ONE = Fraction(1)
 

@@ -16,22 +16,22 @@ from exact_cases import NEIGHBOURS
 from numpy.typing import NDArray
 
 import hushtable
-from hushtable.curator import Curator
+from hushtable.auditing.privacy_check import check_mechanism
+from hushtable.auditing.small_tables import Holdings
 from hushtable.errors import HushError, OptionError
-from hushtable.evaluation.auditing.privacy_check import check_mechanism
-from hushtable.evaluation.auditing.small_tables import Holdings
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms import find_mechanism
-from hushtable.mechanisms.privelet import identity_axes, wavelets
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.planner.bounds import sensitivity_bound, variance_bound
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import LARGEST_SCALE, Neighbours
+from hushtable.families import find_mechanism
+from hushtable.families.linear.ask.privelet import identity_axes, wavelets
+from hushtable.families.linear.bounds import sensitivity_bound, variance_bound
+from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.maps import Haar, Identity, Nominal, product_from_dict
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import LARGEST_SCALE, Neighbours
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.coefficients import NoisyCoefficients
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.schema import Schema
-from hushtable.transforms import Haar, Identity, Nominal, product_from_dict
 
 ONE = Fraction(1)
 RELEASES = 2000
@@ -217,7 +217,7 @@ def test_memory_is_needed_for_the_coefficients_not_only_for_the_cells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """6 jobs have 9 coefficients, as plain counts 6: with room for 8 of them."""
-    monkeypatch.setattr("hushtable.mechanisms.mechanism.available_memory", lambda: 8 * 8 * 4 // 3)
+    monkeypatch.setattr("hushtable.families.mechanism.available_memory", lambda: 8 * 8 * 4 // 3)
     schema, recipe = schema_of(JOB), find_mechanism("privelet+")
     assert wavelets(schema, set()).cells == 9
     recipe.check(schema, epsilon=ONE, settings={"identity": "job"})

@@ -15,9 +15,13 @@ from noise_laws import digit_cdf, exp_of, high_cdf, laplace_pmf
 from scipy.stats import binom
 
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise import closeness, gaps, sparse
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.noise.closeness import (
+from hushtable.kernel.maps import laws
+from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
+from hushtable.kernel.maps.thresholds import descending_thresholds
+from hushtable.kernel.noise import closeness, gaps
+from hushtable.kernel.noise import sparse_draws as sparse
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.noise.closeness import (
     EXACT_ETA,
     GAP_ETA,
     empty_places_eta,
@@ -26,10 +30,8 @@ from hushtable.noise.closeness import (
     magnitude_eta,
     most_in_a_round,
 )
-from hushtable.noise.tables import Tables, gap_tables, geometric_tables, laplace_tables
-from hushtable.privacy.loss import LARGEST_SCALE
-from hushtable.summaries import Filter, Held, Priority, Rule, Threshold, laws
-from hushtable.summaries.forecast import descending_thresholds
+from hushtable.kernel.noise.tables import Tables, gap_tables, geometric_tables, laplace_tables
+from hushtable.kernel.privacy.loss import LARGEST_SCALE
 
 PRECISE = Context(prec=200)
 UNIT = 1 << 128

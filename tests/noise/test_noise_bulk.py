@@ -24,11 +24,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise import bulk, exact
-from hushtable.noise.bulk import EntropyNoise, sample_geometric, sample_laplace
-from hushtable.noise.closeness import EXACT_ETA, laplace_eta
-from hushtable.noise.entropy import SystemEntropy
-from hushtable.privacy.loss import ETA_LIMIT
+from hushtable.kernel.noise import bulk, exact
+from hushtable.kernel.noise.bulk import EntropyNoise, sample_geometric, sample_laplace
+from hushtable.kernel.noise.closeness import EXACT_ETA, laplace_eta
+from hushtable.kernel.noise.entropy import SystemEntropy
+from hushtable.kernel.privacy.loss import ETA_LIMIT
 
 SCALES = ["3/10", "1", "20", "64", "1000", "100000", "10000000000"]
 

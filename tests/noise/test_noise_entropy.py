@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-import hushtable.noise
+import hushtable.kernel.noise
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.entropy import Keystream, SystemEntropy
+from hushtable.kernel.noise.entropy import Keystream, SystemEntropy
 
 KEY = bytes(range(32))
 
@@ -93,7 +93,7 @@ def test_threads_never_share_bits():
 FORKING = """
 import os, signal, sys
 import numpy as np
-from hushtable.noise.entropy import SystemEntropy
+from hushtable.kernel.noise.entropy import SystemEntropy
 
 signal.alarm(20)
 source = SystemEntropy()
@@ -147,7 +147,7 @@ def test_a_seeded_source_repeats_and_is_not_private():
 
 
 def test_no_ordinary_generator_and_no_seed_in_this_package():
-    for path in Path(hushtable.noise.__file__).parent.glob("*.py"):
+    for path in Path(hushtable.kernel.noise.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in getattr(node, "names", []) if isinstance(a, ast.alias)]
             names += [getattr(node, field, None) or "" for field in ("module", "attr", "arg", "id")]
@@ -158,7 +158,8 @@ def test_no_ordinary_generator_and_no_seed_in_this_package():
 
 def test_only_the_bulk_sampler_needs_the_compiler():
     script = (
-        "import sys, hushtable.noise.exact, hushtable.noise.tables, hushtable.evaluation.entropy;"
+        "import sys, hushtable.kernel.noise.exact, hushtable.kernel.noise.tables;"
+        "import hushtable.evaluation.entropy;"
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

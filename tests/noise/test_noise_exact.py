@@ -9,7 +9,7 @@ import pytest
 from noise_laws import enumerate_outcomes, fits, laplace_cdf
 
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise import exact
+from hushtable.kernel.noise import exact
 
 
 @pytest.mark.parametrize("n", range(1, 12))

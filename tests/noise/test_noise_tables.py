@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from noise_laws import digit_cdf, high_cdf, laplace_pmf, nearest
 
-from hushtable.noise.tables import (
+from hushtable.kernel.noise.tables import (
     LARGEST_SCALE,
     SMALLEST_SCALE,
     geometric_tables,
     in_range,
     laplace_tables,
 )
-from hushtable.privacy.loss import ETA_LIMIT
+from hushtable.kernel.privacy.loss import ETA_LIMIT
 
 SCALES = ["1/1024", "1/100", "3/10", "1", "355/113", "20", "64", "129/2", "1000", "100000"]
 SCALES += ["10000000000", "1099511627776"]

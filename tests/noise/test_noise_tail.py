@@ -9,7 +9,7 @@ import pytest
 from noise_laws import fits, geometric_cdf
 
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise import exact, tail
+from hushtable.kernel.noise import exact, tail
 
 
 @pytest.mark.parametrize("scale", ["3/10", "1", "20", "1000"])

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.planner.families import AllRanges, Along, Listed
+from hushtable.kernel.maps import Product
 from hushtable.planner.forecast import Setting
+from hushtable.planner.intervals import AllRanges, Along, Listed
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, Region
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.schema import Schema
-from hushtable.transforms import Product
 
 AGE = {"name": "age", "kind": "ordinal", "range": [0, 6]}
 SEX = {"name": "sex", "kind": "nominal", "values": ["f", "m"], "outside": "other"}

@@ -11,9 +11,9 @@ import pytest
 from plan_cases import AGE, GRADE, JOB, schema_of
 
 import hushtable
+from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.errors import OptionError
-from hushtable.evaluation.auditing.privacy_check import check_mechanism
-from hushtable.mechanisms import find_mechanism
+from hushtable.families import find_mechanism
 from hushtable.planner import plan
 from hushtable.schema import Schema
 

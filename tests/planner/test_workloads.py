@@ -9,11 +9,11 @@ import pytest
 from plan_cases import AGE, GRADE, JOB, SEX, all_questions, schema_of
 
 from hushtable.errors import HushError, OptionError
+from hushtable.families.linear.choices import choices, describe, parse
+from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
 from hushtable.planner import workload as workloads
-from hushtable.planner.choices import choices, describe, parse
-from hushtable.planner.families import AllRanges
+from hushtable.planner.intervals import AllRanges
 from hushtable.planner.reading import from_sql, read_workload
-from hushtable.transforms import Haar, Identity, Nominal, Tree
 
 SCHEMA = schema_of(AGE, JOB, SEX, GRADE)
 

@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from hushtable.errors import BudgetError, HushError, LedgerError
-from hushtable.privacy import anchor, datasets, ledger, storage
-from hushtable.privacy.ledger import Ledger
+from hushtable.kernel.privacy import anchor, datasets, ledger, storage
+from hushtable.kernel.privacy.ledger import Ledger
 
 BUDGET = Fraction(10)
 WATCHED = {module.__file__ for module in (anchor, datasets, ledger, storage)}

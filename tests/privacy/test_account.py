@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import BudgetError, OptionError
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Neighbours
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import Neighbours
 
 
 def tenths(number: int) -> Fraction:
@@ -188,7 +188,7 @@ FORKING = """
 import os
 from fractions import Fraction
 from hushtable.errors import BudgetError
-from hushtable.privacy.account import Account
+from hushtable.kernel.privacy.account import Account
 
 os.getpid = lambda: 1  # as in a pid namespace of its own, or when a pid is used again
 account = Account(Fraction(1))

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from hushtable.errors import HushError, LedgerError, OptionError
-from hushtable.privacy import datasets, storage
-from hushtable.privacy.anchor import Spender, notes
-from hushtable.privacy.ledger import ONE_PERSON, Ledger
+from hushtable.kernel.privacy import datasets, storage
+from hushtable.kernel.privacy.anchor import Spender, notes
+from hushtable.kernel.privacy.ledger import ONE_PERSON, Ledger
 
 PINS: dict[str, Any] = {
     "dataset": "census",
@@ -90,7 +90,7 @@ class TestSecondLedgers:
     ) -> None:
         """Between looking for other ledgers and making one, nobody else can make one."""
         monkeypatch.setattr(storage, "BUSY_SECONDS", 0.1)
-        monkeypatch.setattr("hushtable.privacy.ledger.check_first", lambda *_: second())
+        monkeypatch.setattr("hushtable.kernel.privacy.ledger.check_first", lambda *_: second())
 
         def second() -> None:
             monkeypatch.undo()
@@ -149,7 +149,7 @@ class TestLostLedgers:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-            broken.setattr("hushtable.privacy.ledger._row", killed)
+            broken.setattr("hushtable.kernel.privacy.ledger._row", killed)
             open_ledger(tmp_path / "a.ledger")
         assert len(notes()) == 1
         spend(tmp_path / "b.ledger")

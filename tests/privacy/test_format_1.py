@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from hushtable.errors import LedgerError
-from hushtable.privacy import history
-from hushtable.privacy.ledger import Ledger
+from hushtable.kernel.privacy import history
+from hushtable.kernel.privacy.ledger import Ledger
 
 MADE: dict[str, Any] = json.loads(Path(__file__).with_name("format_1.json").read_text())
 STATES = ["void", "published", "publishing", "reserved", "published"]

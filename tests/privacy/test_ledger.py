@@ -24,8 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import BudgetError, HushError, LedgerError
-from hushtable.privacy import history, ledger, storage
-from hushtable.privacy.ledger import Ledger
+from hushtable.kernel.privacy import history, ledger, storage
+from hushtable.kernel.privacy.ledger import Ledger
 
 SPENDER = Path(__file__).with_name("spender.py")
 PINS: dict[str, Any] = {
@@ -475,7 +475,7 @@ class TestNotes:
                 open_ledger(path)
 
     def test_the_default_folder_is_the_users(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from hushtable.privacy.anchor import state_folder
+        from hushtable.kernel.privacy.anchor import state_folder
 
         monkeypatch.delenv("HUSHTABLE_STATE")
         assert state_folder().is_absolute() and "hushtable" in state_folder().parts

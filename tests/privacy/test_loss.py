@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError
-from hushtable.privacy.loss import (
+from hushtable.kernel.privacy.loss import (
     Exposure,
     Loss,
     format_epsilon,

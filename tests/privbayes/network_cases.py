@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.families.network.fit import FittedNetwork, NoisyTables
+from hushtable.families.network.network import Link, Network
+from hushtable.families.network.read import NetworkReader
 from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.network import Link, Network
-from hushtable.query.network_fit import FittedNetwork, NoisyTables
-from hushtable.query.network_reader import NetworkReader
 from hushtable.schema import Attribute, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 JOBS = Hierarchy.from_tree({"office": ["clerk", "boss"], "field": ["farmer", "driver", "miner"]})

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 import hushtable
-from hushtable.counting import CodedColumns
-from hushtable.curator import Curator
-from hushtable.evaluation.auditing.transcript import NoNoise
+from hushtable.auditing.transcript import NoNoise
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms.privbayes import PrivBayes
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.privacy.account import Account
-from hushtable.query.network import Network
+from hushtable.families.network.ask.privbayes import PrivBayes
+from hushtable.families.network.network import Network
+from hushtable.kernel.counting import CodedColumns
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.privacy.account import Account
 from hushtable.release import Release
 from hushtable.release.store import Content
 from hushtable.schema import Hierarchy, IntegerRange, Schema, Unit, nominal, ordinal

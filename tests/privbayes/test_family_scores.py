@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushtable.counting import CodedColumns, Counts
-from hushtable.curator import (
+from hushtable.auditing.transcript import ChoiceDraw, NoNoise, Recorder, log_sum
+from hushtable.errors import OptionError
+from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.kernel.curator import (
     Assignment,
     Curator,
     Distance,
@@ -22,11 +24,9 @@ from hushtable.curator import (
     Information,
     View,
 )
-from hushtable.curator.families import UNIT
-from hushtable.errors import OptionError
-from hushtable.evaluation.auditing.transcript import ChoiceDraw, NoNoise, Recorder, log_sum
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import NEIGHBOURS, Exposure
+from hushtable.kernel.curator.network_scores import UNIT
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import NEIGHBOURS, Exposure
 
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3)]
 MOST = 6  # rows
@@ -260,7 +260,7 @@ def test_no_neighbour_loses_more_than_epsilon_in_a_choice(neighbours: Any, measu
 def test_scores_with_huge_exponents_do_not_overflow() -> None:
     """Ten million rows that say one thing, at a large ε: exact fractions, no exp of anything."""
     from hushtable.evaluation.entropy import SeededEntropy
-    from hushtable.noise.bulk import EntropyNoise
+    from hushtable.kernel.noise.bulk import EntropyNoise
 
     data = Counts(SHAPE, np.array([0, 23]), np.array([10**7, 10**7]))
     curator = Curator(
@@ -274,7 +274,7 @@ def test_scores_with_huge_exponents_do_not_overflow() -> None:
 
 def test_a_score_is_counted_once() -> None:
     """A second choice by the same families looks at no row."""
-    from hushtable.counting import joint
+    from hushtable.kernel.counting import joint
 
     curator = Curator(
         columns(), exposure=Exposure("add-remove"), account=Account(Fraction(9)), noise=NoNoise()

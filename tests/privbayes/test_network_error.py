@@ -14,16 +14,16 @@ from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of
 from scipy import stats
 from tables import measured, mixed, mixed_schema
 
-from hushtable.counting import CodedColumns
 from hushtable.evaluation.real_tables import adult
 from hushtable.evaluation.synthetic_rows import CodedTable
+from hushtable.families.network.error import MeasuredLaw, ModelError, NoisyRows, missed_part
+from hushtable.families.network.fit import fit
+from hushtable.families.network.network import MOST_ROWS, Link, Network
+from hushtable.families.network.read import NetworkReader
+from hushtable.kernel.counting import CodedColumns
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import DiscreteLaplaceSum, margins_of, simultaneous
 from hushtable.query.linear import linear_noise
-from hushtable.query.network import MOST_ROWS, Link, Network
-from hushtable.query.network_error import MeasuredLaw, ModelError, NoisyRows, missed_part
-from hushtable.query.network_fit import fit
-from hushtable.query.network_reader import NetworkReader
 from hushtable.query.sql import parse_where
 from hushtable.schema import IntegerRange, Schema, ordinal
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from network_cases import NETWORKS, SCHEMA, marginal, network_of, random_fit
 
-from hushtable.query import network_fit
-from hushtable.query.network import Network
-from hushtable.query.network_fit import Agreement, cell_map, fit, nearest
+from hushtable.families.network import fit as network_fit
+from hushtable.families.network.fit import Agreement, cell_map, fit, nearest
+from hushtable.families.network.network import Network
 
 every_network = pytest.mark.parametrize("name", NETWORKS)
 SCALE = Fraction(20)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of
 
 from hushtable.errors import QueryError
-from hushtable.query import inference
+from hushtable.families.network import inference
+from hushtable.families.network.fit import FittedNetwork, project
+from hushtable.families.network.network import Link, Network
+from hushtable.families.network.sample import RowSampler
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.network import Link, Network
-from hushtable.query.network_fit import FittedNetwork, project
 from hushtable.query.sql import parse_where
-from hushtable.release.sample import RowSampler
 
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
@@ -138,7 +138,7 @@ def test_sampled_rows_match_the_network(name: str) -> None:
 
 def test_the_alias_tables_keep_every_probability() -> None:
     fitted = random_fit(network_of("levels"))
-    from hushtable.release.sample import AliasTable
+    from hushtable.families.network.sample import AliasTable
 
     for conditional in fitted.conditionals:
         table = AliasTable.of(conditional)

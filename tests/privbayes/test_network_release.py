@@ -17,11 +17,11 @@ from tables import as_table, binary_schema, chain, mixed, mixed_schema, publish
 
 import hushtable
 from hushtable.cli.main import run
-from hushtable.counting import CodedColumns
 from hushtable.errors import OptionError, QueryError, ReleaseError
 from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.kernel.counting import CodedColumns
 from hushtable.query.box import Box
-from hushtable.query.cells import cells_by_group, held_by_group
+from hushtable.query.cutting import cells_by_group, held_by_group
 from hushtable.release import Release
 from hushtable.schema import Edges, Hierarchy, Schema, Unit, nominal, ordinal
 
@@ -69,9 +69,9 @@ def test_errors_cover_the_noise(tmp_path: Path) -> None:
     schema, data = mixed_schema(), mixed(4000)
     from tables import measured
 
-    from hushtable.query.network import Network
-    from hushtable.query.network_fit import fit
-    from hushtable.query.network_reader import NetworkReader
+    from hushtable.families.network.fit import fit
+    from hushtable.families.network.network import Network
+    from hushtable.families.network.read import NetworkReader
     from hushtable.query.sql import parse_where
 
     fixed = {"degree": 0, "rows": 4000}  # always the same network
@@ -288,7 +288,7 @@ def test_only_networks_are_drawn(tmp_path: Path, hush: Any) -> None:
 
 
 def test_a_name_with_dollars_is_no_formula(tmp_path: Path) -> None:
-    from hushtable.release.drawing import draw_network
+    from hushtable.families.network.picture import draw_network
 
     schema = Schema("odd", Fraction(9), (nominal("$x^{", Hierarchy.flat(["a", "b"])),))
     data = CodedColumns((2,), (np.zeros(9, np.uint8),))
@@ -357,7 +357,7 @@ def test_a_network_that_is_none_is_refused(people: Release, tmp_path: Path, name
 
 
 def test_a_family_larger_than_memory_is_refused(people: Release) -> None:
-    from hushtable.query.network import Network
+    from hushtable.families.network.network import Network
 
     schema = binary_schema(40)
     names = [f"x{i}" for i in range(40)]

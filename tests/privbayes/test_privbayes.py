@@ -11,15 +11,21 @@ import numpy as np
 import pytest
 from tables import binary_schema, chain, curator_of, measured, mixed, mixed_schema
 
-from hushtable.counting import CodedColumns
+from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder
 from hushtable.errors import OptionError
-from hushtable.evaluation.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder
-from hushtable.mechanisms import privbayes
-from hushtable.mechanisms.privbayes import Options, PrivBayes, Search, Shares, useful_cells
-from hushtable.privacy.loss import NEIGHBOURS
-from hushtable.query.network import Link, Network
-from hushtable.query.network_fit import fit
-from hushtable.query.network_reader import NetworkReader
+from hushtable.families.network import ask as privbayes
+from hushtable.families.network.ask.privbayes import (
+    Options,
+    PrivBayes,
+    Search,
+    Shares,
+    useful_cells,
+)
+from hushtable.families.network.fit import fit
+from hushtable.families.network.network import Link, Network
+from hushtable.families.network.read import NetworkReader
+from hushtable.kernel.counting import CodedColumns
+from hushtable.kernel.privacy.loss import NEIGHBOURS
 from hushtable.schema import Unit
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)

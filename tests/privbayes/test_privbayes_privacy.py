@@ -17,24 +17,18 @@ import numpy as np
 import pytest
 from tables import binary_schema, chain, curator_of, measured, mixed, mixed_schema, publish
 
-from hushtable.counting import CodedColumns
-from hushtable.curator import families
+from hushtable.auditing.privacy_check import check_mechanism
+from hushtable.auditing.small_tables import Holdings, Row
+from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder, Replay
 from hushtable.errors import OptionError
-from hushtable.evaluation.auditing.privacy_check import check_mechanism
-from hushtable.evaluation.auditing.small_tables import Holdings, Row
-from hushtable.evaluation.auditing.transcript import (
-    ChoiceDraw,
-    LaplaceDraw,
-    NoNoise,
-    Recorder,
-    Replay,
-)
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms import privbayes
-from hushtable.mechanisms.privbayes import PrivBayes
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import NEIGHBOURS
-from hushtable.query import network as networks
+from hushtable.families.network import ask as privbayes
+from hushtable.families.network import network as networks
+from hushtable.families.network.ask.privbayes import PrivBayes
+from hushtable.kernel.counting import CodedColumns
+from hushtable.kernel.curator import network_scores as families
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import NEIGHBOURS
 from hushtable.schema import Labels, Schema, Unit, ordinal
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)

@@ -18,16 +18,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query import coefficients as module
-from hushtable.query import shrunken as shrunken_module
+from hushtable.families.linear import coefficients as module
+from hushtable.families.linear import shrunken as shrunken_module
+from hushtable.families.linear.cells import NoisyCells
+from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.shrunken import UNIT, Bands, ShrunkenCoefficients
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cells import Groups, NoisyCells
-from hushtable.query.coefficients import NoisyCoefficients
+from hushtable.query.cutting import Groups
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.query.linear import LinearNoise
-from hushtable.query.shrunken import UNIT, Bands, ShrunkenCoefficients
 from hushtable.schema import Hierarchy, nominal
-from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Product, Tree
 
 F = Fraction
 SCALE = F(7, 3)

@@ -9,7 +9,7 @@ from query_schemas import CENSUS, HUGE
 from hushtable.errors import QueryError
 from hushtable.query.answer import Order
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.cells import held_by_group
+from hushtable.query.cutting import held_by_group
 from hushtable.query.grouping import (
     Group,
     GroupNode,

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise import gaps, sparse
-from hushtable.summaries import Filter, Held, Kept, Priority, Rule, Structure, Threshold
+from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.noise import gaps
+from hushtable.kernel.noise import sparse_draws as sparse
 
 FALSE_ALARM = 1e-6
 Outcome = tuple[tuple[int, int], ...]

@@ -12,16 +12,17 @@ import pytest
 from sparse_laws import held, kept_chance, laplace, seeded
 
 from hushtable.errors import QueryError
-from hushtable.noise.sparse import summarise
+from hushtable.families.sparse.cells import CellSummary
+from hushtable.families.sparse.forecast import moments
+from hushtable.families.sparse.kept import CellNoise, Errors, KeptPlaces
+from hushtable.families.sparse.nodes import NodeSummary
+from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.noise.sparse_draws import summarise
 from hushtable.query.answer import Answer
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.kept import CellNoise, Errors, KeptPlaces
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.query.linear import LinearNoise
-from hushtable.query.nodes import NodeSummary
-from hushtable.query.summary import CellSummary
-from hushtable.summaries import Filter, Priority, Rule, Structure, Threshold
-from hushtable.summaries.forecast import moments
 
 SHAPE = (6, 5, 7)
 SCALE = Fraction(3)

@@ -15,16 +15,17 @@ import numpy as np
 import pytest
 from sparse_laws import held, kept_chance, laplace, seeded
 
-from hushtable.noise.sparse import summarise
-from hushtable.query.behind import Rule as Place
-from hushtable.query.behind import hull, sides
+from hushtable.families.sparse.behind import Rule as Place
+from hushtable.families.sparse.behind import hull, sides
+from hushtable.families.sparse.cells import CellSummary
+from hushtable.families.sparse.forecast import filter_for_size
+from hushtable.families.sparse.kept import Errors, KeptPlaces, SummedNoise
+from hushtable.families.sparse.nodes import NodeSummary
+from hushtable.kernel.maps.rules import Filter, Rule, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.noise.sparse_draws import summarise
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.kept import Errors, KeptPlaces, SummedNoise
 from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.nodes import NodeSummary
-from hushtable.query.summary import CellSummary
-from hushtable.summaries import Filter, Rule, Structure, Threshold
-from hushtable.summaries.forecast import filter_for_size
 
 F = Fraction
 SCALE = F(2)

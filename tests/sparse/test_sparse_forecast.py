@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from sparse_laws import seeded
 
-from hushtable.noise.sparse import summarise
-from hushtable.summaries import Filter, Held, Priority, Rule, Structure, Threshold
-from hushtable.summaries.forecast import (
+from hushtable.families.sparse.forecast import (
     expected_empty,
     filter_for_size,
-    first_threshold,
     forecast,
     threshold_for_size,
 )
+from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.maps.thresholds import first_threshold
+from hushtable.kernel.noise.sparse_draws import summarise
 
 SCALE, PLACES, OCCUPIED, COUNT = Fraction(5), 20_000, 1000, 40
 RULES: dict[str, Rule] = {
@@ -104,8 +105,9 @@ def test_large_ranges_are_better_from_nodes(on: Any) -> None:
 
 def test_forecasts_need_neither_data_nor_noise() -> None:
     code = (
-        "import sys, hushtable.summaries.forecast as f; "
-        "banned = ('hushtable.noise', 'hushtable.counting', 'hushtable.curator', 'numba',"
+        "import sys, hushtable.families.sparse.forecast as f; "
+        "banned = ('hushtable.kernel.noise', 'hushtable.kernel.counting',"
+        " 'hushtable.kernel.curator', 'numba',"
         " 'duckdb', 'ibis', 'pyarrow', 'cryptography'); "
         "assert not [m for m in sys.modules if m.startswith(banned)]"
     )

@@ -29,14 +29,16 @@ from sparse_laws import (
     seeded,
 )
 
-from hushtable.noise import gaps
-from hushtable.noise.sparse import (
+from hushtable.kernel.maps import laws
+from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.noise import gaps
+from hushtable.kernel.noise.sparse_draws import (
     _magnitudes_between,
     draw_priorities,
     magnitudes,
     summarise,
 )
-from hushtable.summaries import Filter, Held, Kept, Priority, Rule, Structure, Threshold, laws
 
 SCALE = Fraction(1, 2)
 REACH = 8

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sparse_laws import fits
 
 from hushtable.errors import OptionError, QueryError
+from hushtable.families.sparse.sketch_reader import MOST_CELLS, SketchReader
+from hushtable.kernel.maps.hashing import PRIME, Sketch, _coefficients, _reduced, _times
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.sketch import MOST_CELLS, SketchReader
-from hushtable.summaries.sketch import PRIME, Sketch, _coefficients, _reduced, _times
 
 
 @settings(deadline=None, max_examples=200)

@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
-from hushtable.summaries import Structure
-from hushtable.summaries.ranges import weights_of
-from hushtable.summaries.structure import KINDS, MOST_PLACES, located, nodes, offsets, splits
-from hushtable.transforms import Haar
+from hushtable.families.sparse.ranges import weights_of
+from hushtable.kernel.maps import Haar
+from hushtable.kernel.maps.structure import (
+    KINDS,
+    MOST_PLACES,
+    Structure,
+    located,
+    nodes,
+    offsets,
+    splits,
+)
 
 SHAPES = [(1,), (2,), (3,), (5,), (8,), (13,), (2, 3), (4, 4), (3, 1, 2), (5, 4)]
 every_kind = pytest.mark.parametrize("on", KINDS)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError
-from hushtable.transforms import (
+from hushtable.kernel.maps import (
     AxisTransform,
     Haar,
     Identity,
@@ -126,13 +126,13 @@ def test_large_arrays_take_the_compiled_path_to_the_same_result(
     counts = random_counts(product.shape)
     assert counts.size >= 1 << 18
     large = product.forward(counts.copy())
-    monkeypatch.setattr("hushtable.transforms.product._LARGE", 1 << 60)
+    monkeypatch.setattr("hushtable.kernel.maps.product._LARGE", 1 << 60)
     np.testing.assert_array_equal(large, product.forward(counts.copy()))
     plain = product.inverse(large)
     np.testing.assert_allclose(plain, counts, rtol=1e-9, atol=1e-4)
     for limit in (1, 1 << 60):  # with compiled code, and without
-        monkeypatch.setattr("hushtable.transforms.product._LARGE", 1)
-        monkeypatch.setattr("hushtable.transforms.product._LARGE_INVERSE", limit)
+        monkeypatch.setattr("hushtable.kernel.maps.product._LARGE", 1)
+        monkeypatch.setattr("hushtable.kernel.maps.product._LARGE_INVERSE", limit)
         np.testing.assert_allclose(product.inverse(large), plain, rtol=1e-9, atol=1e-4)
 
 
@@ -248,7 +248,7 @@ def test_reading_needs_no_compiler() -> None:
     program = """
 import sys
 import numpy as np
-from hushtable.transforms import Haar, Nominal, Product, Tree, product_from_dict
+from hushtable.kernel.maps import Haar, Nominal, Product, Tree, product_from_dict
 p = Product((Haar(5), Nominal(3, ((0, 3),)), Tree.uniform(4, 2)))
 p = product_from_dict(p.to_dict())
 values = p.forward(np.ones(p.shape, np.int64))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.transforms import (
+from hushtable.kernel.maps import (
     AxisTransform,
     Haar,
     Identity,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hushtable.errors import OptionError
-from hushtable.transforms import (
+from hushtable.kernel.maps import (
     AxisTransform,
     Haar,
     Identity,
@@ -198,7 +198,7 @@ def test_variances_are_added_up_in_batches(monkeypatch: pytest.MonkeyPatch) -> N
     every = np.array(boxes(product.shape))
     gains = [axis.gains(*every[:, i].T) for i, axis in enumerate(product.axes)]
     whole = product.variances(gains, variance)
-    monkeypatch.setattr("hushtable.transforms.product._BATCH", 7)
+    monkeypatch.setattr("hushtable.kernel.maps.product._BATCH", 7)
     np.testing.assert_array_equal(product.variances(gains, variance), whole)
     nothing = [gain[:0] for gain in gains]
     assert product.variances(nothing, variance).shape == (0,)

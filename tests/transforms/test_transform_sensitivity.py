@@ -12,7 +12,7 @@ import transform_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Product, Tree, product
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree, product
 
 
 @pytest.mark.parametrize("size", range(1, 41))

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError
+from hushtable.kernel.maps import AxisTransform, Nominal, Tree
+from hushtable.kernel.maps.topology import Topology
 from hushtable.schema import Hierarchy
 from hushtable.schema.attribute import IntegerRange, nominal, ordinal
-from hushtable.transforms import AxisTransform, Nominal, Tree
-from hushtable.transforms.topology import Topology
 
 
 @settings(deadline=None, max_examples=100)

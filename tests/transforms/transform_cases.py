@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hushtable.transforms import AxisTransform, Haar, Identity, Nominal, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
 
 Groups = tuple[tuple[int, int], ...]
 Exact = NDArray[Any]

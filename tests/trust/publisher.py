@@ -22,12 +22,14 @@ import ibis
 import pyarrow
 
 import hushtable
-import hushtable.noise.bulk
+import hushtable.kernel.noise.bulk
 from hushtable.errors import BudgetError, LedgerError
-from hushtable.privacy.ledger import Ledger
+from hushtable.kernel.privacy.ledger import Ledger
 from hushtable.publishing import open_ledger
 
-assert ibis.duckdb and pyarrow and hushtable.noise.bulk  # imported before the children need them
+assert (
+    ibis.duckdb and pyarrow and hushtable.kernel.noise.bulk
+)  # imported before the children need them
 
 STEPS = ("count", "pay", "draw", "write", "publish", "record", "done")
 SCHEMA = """name = "people"

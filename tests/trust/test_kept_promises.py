@@ -15,12 +15,12 @@ import pytest
 from attack import Size, Tally
 from understated import Understated
 
-from hushtable.evaluation.auditing.coverage import VARIANTS, Coverage, CoverageAttack, short
-from hushtable.evaluation.auditing.coverage_cases import MIDDLING, SHAPES, cases_of, middling
-from hushtable.evaluation.auditing.schemas import built_in
+from hushtable.auditing.coverage import VARIANTS, Coverage, CoverageAttack, short
+from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, cases_of, middling
+from hushtable.auditing.schemas import built_in
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.mechanisms import MECHANISMS
-from hushtable.noise.bulk import EntropyNoise
+from hushtable.families import MECHANISMS, find_mechanism
+from hushtable.kernel.noise.bulk import EntropyNoise
 
 # A posterior takes a hundred times as long as a sum.
 SLOW = {"ispe": 5, "kdtree": 5}
@@ -38,7 +38,7 @@ def test_intervals_hold_as_often_as_they_promise(
     releases = size(1, 100 // SLOW.get(mechanism, 1))
     entropy = SeededEntropy(11)
     attack = CoverageAttack(
-        MECHANISMS[mechanism], Fraction(epsilon), releases, lambda: EntropyNoise(entropy)
+        find_mechanism(mechanism), Fraction(epsilon), releases, lambda: EntropyNoise(entropy)
     )
     shapes = SHAPES[: size(2, len(SHAPES))]
     cases = [case for name in MIDDLING for case in cases_of(middling(name), shapes)]
@@ -57,8 +57,8 @@ def test_noise_understated_by_a_tenth_is_seen(size: Size) -> None:
     case = next(cases_of(built_in("range").schema, ["flat"]))
     few = [replace(case, questions=case.questions[:1])]
     by, releases = Fraction(size(5, 9), 10), size(150, 12_000)
-    liar = Understated(MECHANISMS["basic"], by)
-    for mechanism, caught in ((liar, True), (MECHANISMS["basic"], False)):
+    liar = Understated(find_mechanism("basic"), by)
+    for mechanism, caught in ((liar, True), (find_mechanism("basic"), False)):
         entropy = SeededEntropy(5)
         attack = CoverageAttack(
             mechanism, Fraction("0.05"), releases, lambda entropy=entropy: EntropyNoise(entropy)

@@ -25,9 +25,9 @@ from attack import Size, Tally
 import hushtable
 from hushtable import publishing
 from hushtable.errors import BudgetError, HushError, LedgerError
-from hushtable.mechanisms.basic import Basic
-from hushtable.privacy import ledger, storage
-from hushtable.privacy.ledger import Ledger
+from hushtable.families.linear.ask.basic import Basic
+from hushtable.kernel.privacy import ledger, storage
+from hushtable.kernel.privacy.ledger import Ledger
 
 HERE = Path(__file__).parent
 PUBLISHER = HERE / "publisher.py"

@@ -16,14 +16,14 @@ from attack import Size, Tally
 from scipy.stats import chi2
 
 import hushtable
-from hushtable.counting import Counts
-from hushtable.curator import Curator, Regions
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.noise.bulk import EntropyNoise
-from hushtable.noise.entropy import Entropy
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import Exposure
-from hushtable.transforms import Identity, Product
+from hushtable.kernel.counting import Counts
+from hushtable.kernel.curator import Curator, Regions
+from hushtable.kernel.maps import Identity, Product
+from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.noise.entropy import Entropy
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import Exposure
 
 FALSE_ALARM = 1e-10
 SEEDS = itertools.count(1)

@@ -26,7 +26,7 @@ import hushtable
 from hushtable import publishing
 from hushtable.cli.main import run
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.privacy import ledger
+from hushtable.kernel.privacy import ledger
 
 SCHEMA = """name = "people"
 budget = "3"

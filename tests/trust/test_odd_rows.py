@@ -12,7 +12,7 @@ import pytest
 from attack import Size, Tally
 
 from hushtable.cli.main import run
-from hushtable.counting import count_table
+from hushtable.kernel.counting import count_table
 from hushtable.schema import Schema
 
 HEADER = b"age,income,job"

@@ -99,7 +99,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
     if verify:
         opened.verify()
     if plot is not None:
-        from hushtable.release.drawing import draw_network
+        from hushtable.families.network.picture import draw_network
 
         draw_network(opened, plot)
     if as_json:

@@ -15,7 +15,7 @@ from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
-    from hushtable.evaluation.auditing.audit import Audit, Progress
+    from hushtable.auditing.audit import Audit, Progress
     from hushtable.schema import Schema
 
 
@@ -64,7 +64,7 @@ def audit(
 
     Example: hush audit privelet --schema ladder --schema tree --epsilon 1
     """
-    from hushtable.evaluation.auditing.audit import audit as attack
+    from hushtable.auditing.audit import audit as attack
     from hushtable.evaluation.entropy import SeededEntropy
 
     _check_report(out)
@@ -99,8 +99,8 @@ def audit(
 
 def _all_audits(progress: Progress, options: dict[str, Any]) -> tuple[list[Audit], dict[str, str]]:
     """Every mechanism, and why one is left out: it needs settings, or other schemas."""
-    from hushtable.evaluation.auditing.audit import audit as attack
-    from hushtable.mechanisms import MECHANISMS
+    from hushtable.auditing.audit import audit as attack
+    from hushtable.families import MECHANISMS
 
     found: list[Audit] = []
     left_out: dict[str, str] = {}
@@ -115,7 +115,7 @@ def _all_audits(progress: Progress, options: dict[str, Any]) -> tuple[list[Audit
 
 
 def _report(found: list[Audit]) -> str:
-    from hushtable.evaluation.auditing.report import summary
+    from hushtable.auditing.report import summary
 
     return found[0].to_markdown() if len(found) == 1 else summary(found)
 
@@ -150,7 +150,7 @@ def _write(out: Path, text: str) -> None:
 
 def _schema(name: str, allow_paths: tuple[Path, ...]) -> str | Schema:
     """A built-in schema by name, or one from a file."""
-    from hushtable.evaluation.auditing.schemas import BUILT_IN
+    from hushtable.auditing.schemas import BUILT_IN
     from hushtable.schema import Schema
 
     if name in BUILT_IN:
@@ -170,8 +170,8 @@ def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def _print(found: list[Audit], left_out: dict[str, str]) -> None:
-    from hushtable.evaluation.auditing.report import SUMMARY, problems, summary_row
-    from hushtable.privacy.loss import format_epsilon
+    from hushtable.auditing.report import SUMMARY, problems, summary_row
+    from hushtable.kernel.privacy.loss import format_epsilon
 
     if len(found) == 1:
         _print_one(found[0])
@@ -186,7 +186,7 @@ def _print(found: list[Audit], left_out: dict[str, str]) -> None:
 
 
 def _print_one(found: Audit) -> None:
-    from hushtable.evaluation.auditing.report import (
+    from hushtable.auditing.report import (
         COLUMNS,
         COVERED,
         coverage_rows,
@@ -195,7 +195,7 @@ def _print_one(found: Audit) -> None:
         rows,
         sentence,
     )
-    from hushtable.privacy.loss import format_epsilon
+    from hushtable.kernel.privacy.loss import format_epsilon
 
     title = f"{found.mechanism} at ε = {format_epsilon(found.epsilon)}"
     shown = [COLUMNS.index(name) for name in SHOWN]

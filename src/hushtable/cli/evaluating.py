@@ -13,8 +13,8 @@ from hushtable.cli.show import open_release, print_json, print_table, say, step_
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
-    from hushtable.counting import CsvFormat
     from hushtable.evaluation.evaluate import ErrorRow, Evaluation
+    from hushtable.kernel.counting import CsvFormat
 
 STEPS = {
     "count": "counting the table",

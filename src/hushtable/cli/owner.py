@@ -15,7 +15,7 @@ from hushtable.cli.show import print_json, print_table, row_bar, say, step_bar, 
 from hushtable.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:
-    from hushtable.counting import CsvFormat
+    from hushtable.kernel.counting import CsvFormat
 
 STEPS = {
     "count": "counting the table",
@@ -49,7 +49,7 @@ def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_format(
         *, csv_delimiter: str | None, csv_encoding: str | None, csv_multiline: bool, **given: Any
     ) -> Any:
-        from hushtable.counting import CsvFormat
+        from hushtable.kernel.counting import CsvFormat
 
         return command(csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline), **given)
 
@@ -85,7 +85,7 @@ def publish(
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
-    from hushtable.ledgers import open_ledger
+    from hushtable.kernel.privacy.dataset_ledger import open_ledger
     from hushtable.publishing import publish as publish_table
     from hushtable.query.literal import sql_name
     from hushtable.schema import Schema
@@ -138,7 +138,7 @@ def key_values(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _text(epsilon: Any) -> str:
-    from hushtable.privacy.loss import format_epsilon
+    from hushtable.kernel.privacy.loss import format_epsilon
 
     return format_epsilon(epsilon)
 
@@ -169,7 +169,7 @@ def budget(
 
     Example: hush budget census.toml
     """
-    from hushtable.ledgers import check_first, ledger_path
+    from hushtable.kernel.privacy.dataset_ledger import check_first, ledger_path
     from hushtable.schema import Schema
 
     described = Schema.load(schema, allow_paths=allow_paths)
@@ -189,8 +189,8 @@ def budget(
 def _unspent(schema: Any) -> Any:
     from fractions import Fraction
 
-    from hushtable.ledgers import pins_of
-    from hushtable.privacy.history import LedgerState
+    from hushtable.kernel.privacy.dataset_ledger import pins_of
+    from hushtable.kernel.privacy.history import LedgerState
 
     return LedgerState(budget=schema.budget, spent=Fraction(0), entries=(), **pins_of(schema))
 
@@ -199,8 +199,8 @@ def _change_budget(
     schema: Any, place: Path, raise_to: str | None, void: str | None, why: str | None, quiet: bool
 ) -> Any:
     """Do what was asked, then read the ledger; only raising may differ from the schema's budget."""
-    from hushtable.ledgers import open_ledger
-    from hushtable.privacy.loss import parse_epsilon
+    from hushtable.kernel.privacy.dataset_ledger import open_ledger
+    from hushtable.kernel.privacy.loss import parse_epsilon
 
     books = open_ledger(schema, place, any_budget=raise_to is not None, why=why)
     if raise_to is not None:
@@ -386,8 +386,8 @@ def generate(
 
     Example: hush generate brazil --rows 1000000 -o brazil.parquet --schema brazil.toml
     """
-    from hushtable.evaluation.generators import generate as make_up
-    from hushtable.evaluation.generators import own_dataset
+    from hushtable.generators import generate as make_up
+    from hushtable.generators import own_dataset
 
     if out.suffix != ".parquet":
         raise OptionError(f"{out.name} must end in .parquet")

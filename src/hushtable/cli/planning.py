@@ -17,8 +17,8 @@ from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.evaluation.shapes import ShapeForecast
+    from hushtable.families.sparse.plan import SummaryForecast
     from hushtable.planner import Forecast, Plan
-    from hushtable.planner.sparse import SummaryForecast
 
 
 @click.command()
@@ -129,7 +129,7 @@ def _check_plot(plot: Path | None) -> None:
 
 
 def _told(found: Plan, error: float | None, needed: dict[str, Fraction]) -> dict[str, Any]:
-    from hushtable.privacy.loss import format_epsilon
+    from hushtable.kernel.privacy.loss import format_epsilon
 
     told = found.to_dict()
     if error is not None:
@@ -142,7 +142,7 @@ def _told(found: Plan, error: float | None, needed: dict[str, Fraction]) -> dict
 def _print_plan(
     found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
 ) -> None:
-    from hushtable.privacy.loss import format_epsilon
+    from hushtable.kernel.privacy.loss import format_epsilon
 
     epsilon = format_epsilon(found.epsilon)
     if found.summaries:
@@ -192,8 +192,8 @@ def _print_words(
     found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
 ) -> None:
     """The same in words that a data owner needs."""
+    from hushtable.kernel.privacy.loss import format_epsilon
     from hushtable.planner.plan import DATA_DEPENDENT, Forecast
-    from hushtable.privacy.loss import format_epsilon
 
     best = found.recommended
     assert isinstance(best, Forecast)
@@ -217,7 +217,7 @@ def _print_words(
 
 
 def _print_command(found: Plan, schema: Path) -> None:
-    from hushtable.privacy.loss import format_epsilon
+    from hushtable.kernel.privacy.loss import format_epsilon
 
     named, out = found.workload.name, f"{found.schema.name}.release"
     asked = "" if named == "ranges" else f" --workload {shlex.quote(named)}"
@@ -229,7 +229,7 @@ def _print_command(found: Plan, schema: Path) -> None:
 
 def _print_summaries(found: Plan) -> None:
     """What summaries of a sparse table would be like, if the declared figures are right."""
-    from hushtable.planner.sparse import DEFAULT_PEOPLE
+    from hushtable.families.sparse.plan import DEFAULT_PEOPLE
 
     rows = [
         [

@@ -13,7 +13,7 @@ from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
-    from hushtable.evaluation.figures import Figure, Reproduced, Setting
+    from hushtable.papers import Figure, Reproduced, Setting
 
 _GOES_ON = "(what is done is kept: the same command goes on from there)"
 
@@ -52,7 +52,7 @@ def reproduce(
 
     Example: hush reproduce privelet-brazil --quick
     """
-    from hushtable.evaluation.figures import FIGURES, Setting
+    from hushtable.papers import FIGURES, Setting
 
     folder = _results(out, quick)
     folders = _folders(data)
@@ -122,7 +122,7 @@ def _folders(pairs: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _check_known(table: str) -> None:
-    from hushtable.evaluation.figures.reproducing import REAL_TABLES
+    from hushtable.papers.reproducing import REAL_TABLES
 
     if table not in REAL_TABLES:
         raise OptionError(f"--data: no table {table!r} is known; known: {', '.join(REAL_TABLES)}")
@@ -130,7 +130,7 @@ def _check_known(table: str) -> None:
 
 def _check_tables(folders: dict[str, Path], chosen: list[Figure]) -> None:
     """Each table is read by one of the experiments, and can be: known before hours of work."""
-    from hushtable.evaluation.figures.reproducing import READERS, REAL_TABLES
+    from hushtable.papers.reproducing import READERS, REAL_TABLES
 
     for name, folder in folders.items():
         if not any(figure.name in READERS[name] for figure in chosen):
@@ -139,7 +139,7 @@ def _check_tables(folders: dict[str, Path], chosen: list[Figure]) -> None:
 
 
 def _run(figure: Figure, folder: Path, setting: Setting, quiet: bool) -> Reproduced:
-    from hushtable.evaluation.figures import reproduce as run_figure
+    from hushtable.papers import reproduce as run_figure
 
     try:
         with row_bar(figure.name, quiet=quiet) as progress:
@@ -150,7 +150,7 @@ def _run(figure: Figure, folder: Path, setting: Setting, quiet: bool) -> Reprodu
 
 
 def _tell(done: Reproduced) -> None:
-    from hushtable.evaluation.figures.reproducing import holds_text
+    from hushtable.papers.reproducing import holds_text
 
     rows = [[s.paper, s.seen, holds_text(s), s.why] for s in done.statements]
     columns = ["the paper says", "seen here", "holds", "why"]

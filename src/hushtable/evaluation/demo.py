@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.generators import census, census_schema, own_dataset
+from hushtable.generators import census, census_schema, own_dataset
 from hushtable.query.answer import Answer
 from hushtable.release import Release
 

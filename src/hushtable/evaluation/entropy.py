@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hushtable.noise.entropy import Keystream
+from hushtable.kernel.noise.entropy import Keystream
 
 
 class SeededEntropy:

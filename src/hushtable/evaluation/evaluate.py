@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counting import CsvFormat, code_table, count_table
-from hushtable.counting.count import MAX_CELLS
 from hushtable.errors import OptionError
 from hushtable.evaluation.range_errors import SANITY
 from hushtable.evaluation.range_queries import quintiles
 from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import Asked, list_queries
+from hushtable.kernel.counting import CsvFormat, code_table, count_table
+from hushtable.kernel.counting.count import MAX_CELLS
+from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.planner import Workload
 from hushtable.planner.reading import read_workload
-from hushtable.privacy.loss import format_epsilon
 from hushtable.query.answer import Answer, show_percent
 from hushtable.query.box import Region
 from hushtable.query.law import checked_confidence

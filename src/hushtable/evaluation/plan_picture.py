@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from hushtable.evaluation.plots import draw_lines
+from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.planner import Plan
-from hushtable.privacy.loss import format_epsilon
 
 
 def draw_plan(plan: Plan, path: Path) -> None:

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import __version__
-from hushtable.counting import CodedColumns, Counts
-from hushtable.curator import Curator
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, quintiles, true_counts
-from hushtable.mechanisms import find_mechanism
-from hushtable.privacy.account import Account
-from hushtable.privacy.loss import (
+from hushtable.families import find_mechanism
+from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.kernel.curator import Curator
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import (
     EpsilonLike,
     Loss,
     format_epsilon,
@@ -35,13 +35,12 @@ from hushtable.privacy.loss import (
     stated_eta,
 )
 from hushtable.release import Release
-from hushtable.release.store import FORMAT, Content, write_manifest
-from hushtable.release.writing import write_content
+from hushtable.release.store import FORMAT, Content, write_content, write_manifest
 from hushtable.schema import Schema
 from hushtable.scratch import spill_folder
 
 if TYPE_CHECKING:
-    from hushtable.noise.entropy import Entropy
+    from hushtable.kernel.noise.entropy import Entropy
 
 SANITY = 0.001
 Recipe = str | tuple[str, Mapping[str, str]]
@@ -208,7 +207,9 @@ def experiment_release(
 
     Whatever the entropy, it is marked as not private: nothing was paid for it.
     """
-    from hushtable.noise.bulk import EntropyNoise  # compiles kernels: only when they are needed
+    from hushtable.kernel.noise.bulk import (
+        EntropyNoise,  # compiles kernels: only when they are needed
+    )
 
     recipe, amount, chosen = find_mechanism(mechanism), parse_epsilon(epsilon), dict(settings or {})
     recipe.check(schema, epsilon=amount, settings=chosen)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counting import Counts
 from hushtable.errors import OptionError
+from hushtable.kernel.counting import Counts
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import Attribute, Schema
 

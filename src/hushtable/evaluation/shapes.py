@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counting import Counts
 from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Key, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import random_ranges, true_counts
-from hushtable.privacy.loss import EpsilonLike
+from hushtable.kernel.counting import Counts
+from hushtable.kernel.privacy.loss import EpsilonLike
 from hushtable.schema import Schema
 from hushtable.scratch import spill_folder
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.counting import Counts, code_table
 from hushtable.evaluation.experiment import Key, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
+from hushtable.kernel.counting import Counts, code_table
 from hushtable.release import Release
 from hushtable.schema import Schema
 from hushtable.scratch import spill_folder

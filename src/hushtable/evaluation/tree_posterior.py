@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.densities import NoiseSum, log_density
+from hushtable.families.regions.densities import NoiseSum, log_density
 from hushtable.query.law import DiscreteLaplaceSum
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counting import CodedColumns, Counts
 from hushtable.evaluation.range_queries import Ranges
+from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.query.box import Box, CodeSet, Region
 

@@ -11,14 +11,14 @@ from typing import cast
 
 import numpy as np
 
-from hushtable.planner.families import Along, even_points, some_of
+from hushtable.families.linear.coefficients import NoisyCoefficients, weights_of
+from hushtable.kernel.maps import AxisTransform, Product
+from hushtable.kernel.maps.axis import Floats, Integers, Row
+from hushtable.kernel.privacy.loss import Exposure
+from hushtable.planner.intervals import Along, even_points, some_of
 from hushtable.planner.workload import Workload
-from hushtable.privacy.loss import Exposure
 from hushtable.query.box import Box, CodeSet, Region, cells
-from hushtable.query.coefficients import NoisyCoefficients, weights_of
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
-from hushtable.transforms import AxisTransform, Product
-from hushtable.transforms.axis import Floats, Integers, Row
 
 # Boxes by which the worst and the typical question, and the error by size, are found.
 _BOXES = 4096

@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushtable.arrays import available_memory
 from hushtable.errors import OptionError
-from hushtable.planner.bounds import range_bound
-from hushtable.planner.choices import choices, describe, has_trees, tree, wavelet
+from hushtable.families.linear.bounds import range_bound
+from hushtable.families.linear.choices import choices, describe, has_trees, tree, wavelet
+from hushtable.families.sparse.plan import SummaryForecast, summaries
+from hushtable.kernel.maps import AxisTransform, Identity, Product, Tree
+from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
 from hushtable.planner.forecast import Forecaster, Setting, Sized, law_of
 from hushtable.planner.reading import read_workload
-from hushtable.planner.resources import Resources, available_memory, resources
+from hushtable.planner.resources import Resources, resources
 from hushtable.planner.search import best_product, families_along, loss
-from hushtable.planner.sparse import SummaryForecast, summaries
 from hushtable.planner.workload import Workload
-from hushtable.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
 from hushtable.query.box import Region
 from hushtable.schema import Schema
-from hushtable.transforms import AxisTransform, Identity, Product, Tree
 
 CONFIDENCE = 0.95
 

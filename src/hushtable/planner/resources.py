@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hushtable.transforms import Product
+from hushtable.arrays import available_memory
+from hushtable.kernel.maps import Product
 
 # Of a matrix of 64-bit integers, the engine's tables and the writing included: 1.75 was measured.
 _PEAK = 2.0
@@ -38,13 +38,3 @@ def resources(transform: Product, scale: Fraction, people: int | None) -> Resour
     width = next(width for width in (1, 2, 4, 8) if reach < 2 ** (8 * width - 1) or width == 8)
     seconds = _START + _PER_COEFFICIENT * coefficients + _PER_ROW * rows
     return Resources(round(8 * _PEAK * coefficients), width * coefficients, seconds)
-
-
-def available_memory() -> int:
-    """The bytes of memory that are free, or all there are where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            fields = dict(line.split(":", 1) for line in file)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hushtable.errors import OptionError
-from hushtable.planner import families
-from hushtable.planner.families import Along
+from hushtable.planner import intervals
+from hushtable.planner.intervals import Along
 from hushtable.query.box import Region
 from hushtable.schema import Schema
 
@@ -104,22 +104,22 @@ class Workload:
 
 def ranges(schema: Schema) -> Workload:
     """Any range on every ordinal attribute, any node on every nominal one, all at once."""
-    return _one("ranges", schema, [families.ranges(a) for a in schema.attributes])
+    return _one("ranges", schema, [intervals.ranges(a) for a in schema.attributes])
 
 
 def prefixes(schema: Schema) -> Workload:
     """Everything up to a value on every ordinal attribute, any node on every nominal one."""
-    return _one("prefixes", schema, [families.prefixes(a) for a in schema.attributes])
+    return _one("prefixes", schema, [intervals.prefixes(a) for a in schema.attributes])
 
 
 def identity(schema: Schema) -> Workload:
     """Every cell."""
-    return _one("identity", schema, [families.points(a) for a in schema.attributes])
+    return _one("identity", schema, [intervals.points(a) for a in schema.attributes])
 
 
 def total(schema: Schema) -> Workload:
     """The number of rows."""
-    return _one("total", schema, [families.whole(a) for a in schema.attributes])
+    return _one("total", schema, [intervals.whole(a) for a in schema.attributes])
 
 
 def nodes(schema: Schema) -> Workload:
@@ -127,7 +127,7 @@ def nodes(schema: Schema) -> Workload:
     if all(a.hierarchy is None for a in schema.attributes):
         raise OptionError("the workload 'nodes' needs an attribute with a hierarchy")
     along = [
-        families.whole(a) if a.hierarchy is None else families.nodes(a) for a in schema.attributes
+        intervals.whole(a) if a.hierarchy is None else intervals.nodes(a) for a in schema.attributes
     ]
     return _one("nodes", schema, along)
 
@@ -135,7 +135,7 @@ def nodes(schema: Schema) -> Workload:
 def marginals(schema: Schema, ways: int) -> Workload:
     """Every cell of every table of so many attributes; the tables weigh the same."""
     return _subsets(
-        f"marginals:{ways}", schema, [ways], [families.points(a) for a in schema.attributes]
+        f"marginals:{ways}", schema, [ways], [intervals.points(a) for a in schema.attributes]
     )
 
 
@@ -146,7 +146,7 @@ def levels(schema: Schema, wanted: dict[str, int]) -> Workload:
         raise OptionError("the workload 'level' needs an attribute: level:occupation=1")
     named = ",".join(f"{name}={depth}" for name, depth in wanted.items())
     along = [
-        families.level(a, chosen[i]) if i in chosen else families.whole(a)
+        intervals.level(a, chosen[i]) if i in chosen else intervals.whole(a)
         for i, a in enumerate(schema.attributes)
     ]
     return _one(f"level:{named}", schema, along)
@@ -159,7 +159,7 @@ def paper(schema: Schema) -> Workload:
     top of a nominal one.
     """
     asked = [
-        families.nodes(a, root=False) if a.kind == "nominal" else families.ranges(a)
+        intervals.nodes(a, root=False) if a.kind == "nominal" else intervals.ranges(a)
         for a in schema.attributes
     ]
     return _subsets("paper", schema, list(range(1, len(asked) + 1)), asked)
@@ -176,7 +176,7 @@ def _subsets(name: str, schema: Schema, ways: list[int], asked: Sequence[Along])
         raise OptionError(f"{name}: k is from 1 to {axes}, the number of attributes")
     if sum(math.comb(axes, size) for size in ways) > MOST_FAMILIES:
         raise OptionError(f"{name}: there are too many combinations of {axes} attributes")
-    free = [families.whole(a) for a in schema.attributes]
+    free = [intervals.whole(a) for a in schema.attributes]
     return Workload(
         name,
         schema.shape,

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.box import Box, CodeSet
-from hushtable.query.cells import Groups, all_codes
+from hushtable.query.box import Box, CodeSet, Interval, Region
 
 Integers = NDArray[np.int64]
+
+Ranges = Sequence[Interval] | NDArray[np.int64]
+"""Disjoint ranges of codes start ≤ code < stop, in the order of the codes."""
+
+Groups = Sequence[tuple[int, Ranges]]
+"""For each grouped axis, its groups."""
+
+
+def all_codes(codes: CodeSet) -> NDArray[np.int64]:
+    """Every code of a set, in order."""
+    starts, stops = np.array(codes.intervals, np.int64).reshape(-1, 2).T
+    lengths = stops - starts
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
 
 
 def cut_by(box: Box, axis: int, groups: Groups) -> list[CodeSet]:
@@ -38,3 +53,45 @@ def listed_cells(box: Box, groups: Groups, shape: tuple[int, ...]) -> tuple[Inte
         owner = np.add.outer(owner, numbers * steps.get(axis, 0)).reshape(-1)
         cells = np.add.outer(cells * size, np.concatenate(parts)).reshape(-1)
     return owner, cells
+
+
+def cells_by_group(region: Region, groups: Groups) -> NDArray[np.int64]:
+    """How many cells of a region each group holds; groups run with the last axis fastest."""
+    total = np.zeros(math.prod(len(ranges) for _, ranges in groups), np.int64)
+    grouped = {axis for axis, _ in groups}
+    for box in region:
+        others = math.prod(codes.count for i, codes in enumerate(box.sets) if i not in grouped)
+        counts = np.array([others], np.int64)
+        for axis, ranges in groups:
+            starts, stops = ranks(box.sets[axis], ranges)
+            counts = np.multiply.outer(counts, stops - starts).reshape(-1)
+        total += counts
+    return total
+
+
+def held_by_group(region: Region, groups: Groups) -> NDArray[np.bool_]:
+    """Which groups hold a cell of a region at all: so many cells may not fit 64 bits."""
+    total = np.zeros(math.prod(len(ranges) for _, ranges in groups), bool)
+    for box in region:
+        if not box.cells:
+            continue
+        held = np.ones(1, bool)
+        for axis, ranges in groups:
+            starts, stops = ranks(box.sets[axis], ranges)
+            held = np.logical_and.outer(held, stops > starts).reshape(-1)
+        total |= held
+    return total
+
+
+def ranks(codes: CodeSet, groups: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
+    """How many codes of a set lie before each group's start, and before its stop."""
+    ends = np.array(groups, np.int64).reshape(-1, 2).T
+    if not codes:
+        return np.zeros_like(ends[0]), np.zeros_like(ends[1])
+    starts, stops = np.array(codes.intervals).T
+    before = np.concatenate(([0], np.cumsum(stops - starts)))
+    # The codes of the intervals that begin before the end, less what the last has beyond it.
+    begun = np.searchsorted(starts, ends, side="left")
+    beyond = np.where(begun > 0, np.maximum(stops[begun - 1] - ends, 0), 0)
+    ranks = before[begun] - beyond
+    return ranks[0], ranks[1]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import HushError, ReleaseError
-from hushtable.privacy.loss import LARGEST_SCALE, NEIGHBOURS, parse_stored_epsilon
+from hushtable.kernel.privacy.loss import LARGEST_SCALE, NEIGHBOURS, parse_stored_epsilon
 from hushtable.release.store import (
     FORMAT,
     MANIFEST,

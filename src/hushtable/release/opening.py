@@ -1,128 +1,24 @@
-"""From a manifest to what answers: each family of mechanisms has a reader of its own."""
+"""From a manifest to what answers: each kind of release has a reader, which its family opens."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hushtable.errors import ReleaseError
-from hushtable.privacy.loss import LARGEST_SCALE
-from hushtable.query.cells import NoisyCells
-from hushtable.release.manifest import SMALLEST_SCALE, Manifest, checked_scale
-from hushtable.release.reader import Reader
+from hushtable.families import READERS
+from hushtable.query.reader import Reader
+from hushtable.release.manifest import Manifest
 from hushtable.release.store import StoredArray, StoredFile
-
-if TYPE_CHECKING:
-    from hushtable.transforms import Product
 
 Arrays = Mapping[str, StoredArray | StoredFile]
 
 
 def open_reader(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     """The arrays of a release, and what answers from them."""
-    if manifest.reader not in _READERS:
+    if manifest.reader not in READERS:
         raise ReleaseError(f"{folder}: this hushtable cannot read its measurements: upgrade it")
-    return _READERS[manifest.reader](folder, manifest)
-
-
-def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    scale = checked_scale(folder, manifest, {"cells"})
-    cells = _array(folder, manifest, "cells", manifest.schema.shape)
-    return {"cells": cells}, NoisyCells(cells.read, scale)
-
-
-# What a release does not need is not imported: the first answer should come at once.
-
-
-def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.query.coefficients import NoisyCoefficients
-
-    transform, scale = _transform(folder, manifest, {"coefficients"})
-    stored = _array(folder, manifest, "coefficients", transform.coefficient_shape)
-    _check_factors(folder, transform, scale)
-    note = "weighted sum of noisy coefficients"
-    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
-
-
-def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.query.shrunken import Bands, ShrunkenCoefficients
-    from hushtable.transforms import Tree
-
-    transform, scale = _transform(folder, manifest, {"coefficients", "thresholds"})
-    if any(isinstance(axis, Tree) for axis in transform.axes):
-        raise ReleaseError(f"{folder}: only wavelets have subbands")
-    shape = transform.coefficient_shape
-    # The large array first: a domain that no file backs is refused before bands are laid out.
-    arrays = {"coefficients": _array(folder, manifest, "coefficients", shape)}
-    _check_factors(folder, transform, scale)
-    bands = Bands.of(transform)
-    arrays["thresholds"] = _array(folder, manifest, "thresholds", bands.shape)
-    read, thresholds = arrays["coefficients"].read, arrays["thresholds"].read()
-    return arrays, ShrunkenCoefficients(transform, read, scale, bands, thresholds)
-
-
-def _open_summary(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.summary import open_summary
-
-    return open_summary(folder, manifest)
-
-
-def _open_sketch(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.summary import open_sketch
-
-    return open_sketch(folder, manifest)
-
-
-def _open_network(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.network import open_network
-
-    return open_network(folder, manifest)
-
-
-def _open_regions(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.release.regions import open_regions
-
-    return open_regions(folder, manifest)
-
-
-def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) -> StoredArray:
-    return StoredArray(folder, name, manifest.arrays[name], shape)
-
-
-def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, Fraction]:
-    """The transform and the scale of a release of coefficients, with the arrays it must have."""
-    from hushtable.transforms import product_from_dict
-
-    scale = checked_scale(folder, manifest, names)
-    try:
-        transform = product_from_dict(manifest.content["parameters"].get("transform"))
-    except ReleaseError as problem:
-        raise ReleaseError(f"{folder}: {problem}") from None
-    if transform.shape != manifest.schema.shape:
-        raise ReleaseError(f"{folder}: the transform does not have the shape of the schema")
-    return transform, scale
-
-
-def _check_factors(folder: Path, transform: Product, scale: Fraction) -> None:
-    """Refuse noise that was never drawn: a coefficient's is the scale times a factor per axis."""
-    factors = [[c.factor for c in axis.classes] for axis in transform.axes]
-    smallest = math.prod((min(along) for along in factors), start=Fraction(1))
-    largest = math.prod((max(along) for along in factors), start=Fraction(1))
-    # Of a tiny scale too: factors are squared, and must stay numbers.
-    too_large = max(scale, Fraction(1)) * largest > LARGEST_SCALE
-    if too_large or scale * smallest < SMALLEST_SCALE:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-
-
-_READERS: dict[str, Callable[[Path, Manifest], tuple[Arrays, Reader]]] = {
-    "cells": _open_cells,
-    "coefficients": _open_coefficients,
-    "shrunken": _open_shrunken,
-    "network": _open_network,
-    "summary": _open_summary,
-    "sketch": _open_sketch,
-    "regions": _open_regions,
-}
+    store = import_module(f"hushtable.families.{READERS[manifest.reader]}.store")
+    opened: tuple[Arrays, Reader] = store.READERS[manifest.reader](folder, manifest)
+    return opened

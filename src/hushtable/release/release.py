@@ -22,24 +22,23 @@ from hushtable.query.batch import (
     range_boxes,
 )
 from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cells import Groups, all_codes, held_by_group
+from hushtable.query.cutting import Groups, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw, margins_of
-from hushtable.release.manifest import read_manifest
-from hushtable.release.opening import open_reader
-from hushtable.release.reader import (
+from hushtable.query.reader import (
     IntervalReader,
     OptionalReader,
     RangeReader,
     Reader,
     RowReader,
 )
+from hushtable.release.manifest import read_manifest
+from hushtable.release.opening import open_reader
 from hushtable.schema import Attribute, IntegerRange, Schema
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from hushtable.query.network import Network
 
 ROW_CAP = 100_000
 MOST_STREAMED = 10**12
@@ -243,11 +242,9 @@ class Release:
         return np.sqrt(self._reader.cell_variances(codes))
 
     @property
-    def network(self) -> Network | None:
-        """The network that this release is, where it is one."""
-        from hushtable.query.network_reader import NetworkReader
-
-        return self._reader.network if isinstance(self._reader, NetworkReader) else None
+    def network(self) -> Any:
+        """The Bayesian network that this release is, or None where it is something else."""
+        return getattr(self._reader, "network", None)
 
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pyarrow.Table:
         """Draw rows that look like the table; by default as many as the noisy total.

@@ -23,6 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from hushtable.errors import ReleaseError
+from hushtable.schema import Schema
 from hushtable.scratch import sync_folder
 
 MANIFEST = "manifest.json"
@@ -48,6 +49,8 @@ class Content:
     arrays: Mapping[str, NDArray[np.int64]]
     noise: dict[str, Any]
     parameters: dict[str, Any]
+    write_table: Callable[[Path, Schema, Content], dict[str, Any]] | None = None
+    """Writes the same as a table for everyone, and returns what the manifest says of it."""
 
 
 def _on_every_core(work: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
@@ -61,6 +64,14 @@ def _on_every_core(work: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_content(folder: Path, schema: Schema, content: Content) -> dict[str, Any]:
+    """Write all files but the manifest, durably; returns what the manifest says of them."""
+    told: dict[str, Any] = {"arrays": write_arrays(folder, content.arrays)}
+    if content.write_table:
+        told["table"] = content.write_table(folder, schema, content)
+    return told
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[np.int64]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import HushError, SchemaError
-from hushtable.privacy.loss import format_epsilon, parse_stored_epsilon
+from hushtable.kernel.privacy.loss import format_epsilon, parse_stored_epsilon
 from hushtable.schema.attribute import (
     Attribute,
     Edges,

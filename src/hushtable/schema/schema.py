@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import OptionError, SchemaError
-from hushtable.privacy.loss import NEIGHBOURS, Exposure, Neighbours
+from hushtable.kernel.privacy.loss import NEIGHBOURS, Exposure, Neighbours
 from hushtable.schema.attribute import Attribute
 
 MAX_NAME = 200

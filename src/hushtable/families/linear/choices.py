@@ -1,0 +1,120 @@
+"""What may be done along one axis, as short texts that users can write too.
+
+| text              | transform                                                                    |
+|-------------------|------------------------------------------------------------------------------|
+| `identity`        | plain counts                                                                 |
+| `haar`            | the Haar wavelets of an order                                                |
+| `nominal`         | the wavelets of the attribute's hierarchy                                    |
+| `tree`            | counts of the nodes of the attribute's hierarchy                             |
+| `tree:16x8`       | counts of the nodes of a tree: 16 nodes below the root, 8 below each of them |
+| `tree:16x8@1/3,…` | the same, each level with its share of the budget                            |
+
+A tree's root is not measured; `rooted` in place of `tree` measures it too.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hushtable.errors import OptionError
+from hushtable.families.linear.trees import best_tree, with_budgets
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
+from hushtable.planner.intervals import LONGEST, Along
+from hushtable.schema import Attribute
+
+HELP = "along an axis: identity, haar, nominal, tree, tree:16x8 or tree:16x8@1/3,2/3"
+
+
+def wavelet(attribute: Attribute) -> AxisTransform:
+    """The Privelet paper's transform: of the hierarchy if nominal, else of the order."""
+    if attribute.size == 1:
+        return Identity(1)
+    return Nominal.of(attribute) if attribute.kind == "nominal" else Haar(attribute.size)
+
+
+def tree(attribute: Attribute, along: Along | None = None) -> AxisTransform:
+    """Counts of nodes: of a nominal attribute's hierarchy, else of the best tree."""
+    if attribute.size == 1:
+        return Identity(1)
+    if attribute.kind == "nominal":
+        return Tree.of(attribute, root=False)
+    return best_tree(attribute.size, along)
+
+
+def has_trees(attribute: Attribute) -> bool:
+    """Whether trees over the axis are compared: of millions of nodes they would take minutes."""
+    return attribute.size <= LONGEST
+
+
+def choices(attribute: Attribute, families: list[Along], *, budgets: bool) -> list[AxisTransform]:
+    """All that is worth trying along an axis, for the families asked along it; plain counts first.
+
+    The best tree of each family, and of a hierarchy its tree and its wavelets.
+    """
+    if attribute.size == 1:
+        return [Identity(1)]
+    found: list[AxisTransform] = [Identity(attribute.size), wavelet(attribute)]
+    if not has_trees(attribute):
+        return found
+    trees: list[tuple[AxisTransform, Along]] = [
+        (best_tree(attribute.size, family), family) for family in families
+    ]
+    if attribute.hierarchy is not None:
+        found.append(Nominal.of(attribute))
+        trees += [
+            (Tree.of(attribute, root=root), family) for root in (False, True) for family in families
+        ]
+    found += [axis for axis, _ in trees]
+    if budgets:
+        found += [with_budgets(axis, family) for axis, family in trees if isinstance(axis, Tree)]
+    return list(dict.fromkeys(found))
+
+
+def describe(axis: AxisTransform) -> str:
+    """The text of a transform."""
+    if not isinstance(axis, Tree):
+        return axis.kind
+    text = "rooted" if axis.root and axis.size > 1 else "tree"
+    if axis.radices is not None:
+        text += ":" + "x".join(map(str, axis.radices))
+    if axis.shares is not None:
+        text += "@" + ",".join(map(str, axis.shares))
+    return text
+
+
+def parse(text: str, attribute: Attribute) -> AxisTransform:
+    """The transform of a text along an attribute's axis."""
+    kind, _, shares = text.strip().partition("@")
+    kind, _, radices = kind.partition(":")
+    if attribute.size == 1:
+        return Identity(1)
+    if kind == "identity" and not radices and not shares:
+        return Identity(attribute.size)
+    if kind == "haar" and not radices and not shares:
+        return Haar(attribute.size)
+    if kind in ("nominal", "tree", "rooted") and not radices and attribute.hierarchy is None:
+        raise OptionError(f"{attribute.name} has no hierarchy for {kind!r}; {HELP}")
+    if kind == "nominal" and not radices and not shares:
+        return Nominal.of(attribute)
+    if kind not in ("tree", "rooted"):
+        raise OptionError(f"{attribute.name}: {HELP}")
+    root, parts = kind == "rooted", _shares(shares)
+    if not radices:
+        return Tree.of(attribute, root=root, shares=parts)
+    return Tree.mixed(attribute.size, _radices(radices), root=root, shares=parts)
+
+
+def _radices(text: str) -> tuple[int, ...]:
+    numbers = text.split("x")
+    if not all(n.isascii() and n.isdecimal() and len(n) < 16 for n in numbers):
+        raise OptionError(f"the numbers of children look like 16x8; {HELP}")
+    return tuple(map(int, numbers))
+
+
+def _shares(text: str) -> tuple[Fraction, ...] | None:
+    if not text:
+        return None
+    try:
+        return tuple(Fraction(part) for part in text.split(",") if len(part) < 32)
+    except (ValueError, ZeroDivisionError):
+        raise OptionError(f"shares of the budget look like 1/3,2/3; {HELP}") from None

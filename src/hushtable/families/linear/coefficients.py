@@ -1,0 +1,290 @@
+"""Answers from noisy coefficients of a product of transforms, and the exact law of their noise.
+
+A box is a product of one row of weights per axis; its estimate is the sum of weights times noisy
+coefficients, its noise the same sum over independent noises. Only the coefficients that a question
+touches are read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import QueryError
+from hushtable.kernel.maps import AxisTransform, Identity, Product, Row, add_rows
+from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.cutting import Groups, cut_by
+from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.linear import linear_noise
+from hushtable.query.reader import Estimates, ReadBox
+
+# Weights held at once when the boxes of a condition have to be added up.
+_PIECE = 2**22
+# Coefficients that one condition of several boxes may touch.
+_MOST_TOUCHED = 2**28
+
+Refine = Callable[[NDArray[np.float64], list[NDArray[np.int64]]], NDArray[np.float64]]
+
+Spread = Counter[tuple[float, Fraction]]
+"""How often each size of weight occurs, at each scale factor."""
+
+
+@dataclass(frozen=True)
+class NoisyCoefficients:
+    """The noisy coefficients of a product of transforms; the scale is that of factor one."""
+
+    transform: Product
+    read: ReadBox
+    scale: Fraction
+    note: str
+    refine: Refine | None = None
+    """What is done to coefficients before they are used."""
+
+    estimate = False
+
+    def law(self, region: Region) -> NoiseLaw:
+        """The law of the noise in the count of a region."""
+        boxes = [box for box in region if box.cells]
+        if not boxes:
+            return linear_noise(self.scale, {})
+        if len(boxes) > 1:
+            rows = [self._rows(box) for box in boxes]
+            return linear_noise(self.scale, self._touched(rows, read=False)[1])
+        return self._product_law([self._spread_of(i, c) for i, c in enumerate(boxes[0].sets)])
+
+    def count(self, region: Region) -> tuple[float, NoiseLaw]:
+        """The estimated count of a region, and the law of its noise."""
+        rows = [self._rows(box) for box in region if box.cells]
+        if len(rows) > 1:
+            value, spread = self._touched(rows, read=True)
+            return value, linear_noise(self.scale, spread)
+        weights = [[row] for row in rows[0]] if rows else []
+        return (self._contract(weights).item() if rows else 0.0), self.law(region)
+
+    def group(self, region: Region, groups: Groups) -> Estimates:
+        """The estimated counts of a region cut by groups of codes along some axes."""
+        boxes = [box for box in region if box.cells]
+        if len(boxes) == 1 and all(len(ranges) for _, ranges in groups):
+            return self._group_box(boxes[0], groups)
+        return self._group_one_by_one(boxes, groups)
+
+    def cells(self) -> NDArray[np.float64]:
+        """The estimated count of every cell: M*."""
+        return self.transform.inverse(self.read())
+
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The noise variance of each of many cells."""
+        gains = [
+            axis.gains(np.arange(axis.size), np.arange(1, axis.size + 1))[along]
+            for axis, along in zip(self.transform.axes, codes, strict=True)
+        ]
+        return self._variances(gains)
+
+    def fresh_cells(self) -> NDArray[np.float64]:
+        """The estimated count of every cell, in memory of its own."""
+        return self.cells()
+
+    def range_variances(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The noise variance of each of many boxes."""
+        gains = [
+            axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(self.transform.axes)
+        ]
+        return self._variances(gains)
+
+    def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return self.transform.variances(
+            gains, lambda factor: DiscreteLaplaceSum(self.scale * factor, 1).variance
+        )
+
+    def _group_box(self, box: Box, groups: Groups) -> Estimates:
+        """All groups of one box together: rows of weights by axis, and what they make."""
+        cuts = dict(groups)
+        rows = [
+            [self._row(i, part) for part in cut_by(box, i, groups)] for i in range(len(box.sets))
+        ]
+        order = [axis for axis, _ in groups]
+        plain = [i for i in range(len(rows)) if i not in cuts]
+        values = self._contract(rows).transpose([*plain, *order]).reshape(-1)
+        kinds = [_numbered([self._spread(i, row) for row in along]) for i, along in enumerate(rows)]
+        laws = [
+            self._product_law(list(spreads))
+            for spreads in itertools.product(*(distinct for distinct, _ in kinds))
+        ]
+        numbers = np.arange(len(laws)).reshape([len(distinct) for distinct, _ in kinds])
+        law_of_row = numbers[np.ix_(*(which for _, which in kinds))]
+        return Estimates(values, tuple(laws), law_of_row.transpose([*plain, *order]).reshape(-1))
+
+    def _group_one_by_one(self, boxes: Sequence[Box], groups: Groups) -> Estimates:
+        """Group by group: the boxes of a condition share coefficients, so weights must add up."""
+        values, laws = [], []
+        for ranges in itertools.product(*(list(ranges) for _, ranges in groups)):
+            cut = {
+                axis: CodeSet.of((int(start), int(stop)))
+                for (axis, _), (start, stop) in zip(groups, ranges, strict=True)
+            }
+            region = tuple(
+                Box(
+                    tuple(
+                        codes.intersection(cut[i]) if i in cut else codes
+                        for i, codes in enumerate(box.sets)
+                    )
+                )
+                for box in boxes
+            )
+            value, law = self.count(region)
+            values.append(value)
+            laws.append(law)
+        distinct = {law: number for number, law in enumerate(dict.fromkeys(laws))}
+        return Estimates(
+            np.array(values, np.float64),
+            tuple(distinct),
+            np.array([distinct[law] for law in laws], np.intp),
+        )
+
+    def _rows(self, box: Box) -> list[Row]:
+        return [self._row(i, codes) for i, codes in enumerate(box.sets)]
+
+    def _row(self, axis: int, codes: CodeSet) -> Row:
+        return weights_of(self.transform.axes[axis], codes)
+
+    def _spread_of(self, axis: int, codes: CodeSet) -> Spread:
+        """The sizes of the weights of a set of codes; plain counts need not be listed for that."""
+        if isinstance(self.transform.axes[axis], Identity):
+            return Counter({(1.0, Fraction(1)): codes.count})
+        return self._spread(axis, self._row(axis, codes))
+
+    def _spread(self, axis: int, row: Row) -> Spread:
+        """The sizes of the weights of a row, by scale factor."""
+        spread: Spread = Counter()
+        classes = self.transform.axes[axis].classes
+        which = np.searchsorted([c.stop for c in classes], row.positions, side="right")
+        for number in np.unique(which):
+            sizes, counts = np.unique(np.abs(row.weights[which == number]), return_counts=True)
+            for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+                spread[float(f"{size:.12g}"), classes[number].factor] += count
+        return spread
+
+    def _product_law(self, spreads: list[Spread]) -> NoiseLaw:
+        """The law of a product of rows: sizes, factors and numbers multiply."""
+        total: dict[tuple[float, Fraction], int] = {(1.0, Fraction(1)): 1}
+        for spread in spreads:
+            combined: Spread = Counter()
+            for (size, factor), count in total.items():
+                for (other, another), more in spread.items():
+                    combined[float(f"{size * other:.12g}"), factor * another] += count * more
+            total = combined
+        return linear_noise(self.scale, total)
+
+    def _contract(self, rows: list[list[Row]]) -> NDArray[np.float64]:
+        """Weights times coefficients, for every combination of one row along each axis."""
+        positions = [_union(along) for along in rows]
+        block = self._gather(positions)
+        for i in reversed(range(len(rows))):
+            weights = np.stack([_laid_out(row, positions[i]) for row in rows[i]])
+            block = np.moveaxis(np.tensordot(weights, block, axes=(1, i)), 0, i)
+        return block
+
+    def _gather(self, positions: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """The coefficients at all combinations of positions."""
+        if not all(map(len, positions)):
+            return np.zeros([len(along) for along in positions])
+        hull = [slice(int(along[0]), int(along[-1]) + 1) for along in positions]
+        inside = np.ix_(*(along - along[0] for along in positions))
+        block = np.asarray(self.read(*hull)[inside], np.float64)
+        return block if self.refine is None else self.refine(block, positions)
+
+    def _touched(self, boxes: list[list[Row]], *, read: bool) -> tuple[float, Spread]:
+        """The estimate of several boxes together, and the sizes of their added weights."""
+        positions = [_union([rows[i] for rows in boxes]) for i in range(len(boxes[0]))]
+        touched = math.prod(map(len, positions))
+        if touched > _MOST_TOUCHED:
+            raise QueryError("the condition touches too many coefficients; ask for its parts")
+        factors = [self._factor_numbers(i, along) for i, along in enumerate(positions)]
+        value, spread = 0.0, Counter[tuple[float, Fraction]]()
+        step = max(_PIECE * len(positions[0]) // max(touched, 1), 1)
+        for first in range(0, len(positions[0]), step):
+            piece = [positions[0][first : first + step], *positions[1:]]
+            weights = sum(
+                _outer([_laid_out(row, along) for row, along in zip(rows, piece, strict=True)])
+                for rows in boxes
+            )
+            if read:
+                value += float((weights * self._gather(piece)).sum())
+            numbers = [factors[0][first : first + step], *factors[1:]]
+            spread.update(self._sizes(np.asarray(weights), numbers))
+        return value, spread
+
+    def _factor_numbers(self, axis: int, positions: NDArray[np.int64]) -> NDArray[np.intp]:
+        stops = [c.stop for c in self.transform.axes[axis].classes]
+        return np.searchsorted(stops, positions, side="right")
+
+    def _sizes(self, weights: NDArray[np.float64], numbers: list[NDArray[np.intp]]) -> Spread:
+        spread: Spread = Counter()
+        for choice in itertools.product(*(np.unique(along) for along in numbers)):
+            where = np.ix_(
+                *(np.flatnonzero(along == c) for along, c in zip(numbers, choice, strict=True))
+            )
+            factor = math.prod(
+                (
+                    axis.classes[c].factor
+                    for axis, c in zip(self.transform.axes, choice, strict=True)
+                ),
+                start=Fraction(1),
+            )
+            sizes, counts = np.unique(np.abs(weights[where]), return_counts=True)
+            for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+                if size > 1e-12:
+                    spread[float(f"{size:.12g}"), factor] += count
+        return spread
+
+
+@lru_cache(maxsize=1 << 14)
+def _cached_row(axis: Hashable, codes: CodeSet) -> Row:
+    transform = cast(AxisTransform, axis)
+    return add_rows(transform.row(start, stop) for start, stop in codes.intervals)
+
+
+def weights_of(axis: AxisTransform, codes: CodeSet) -> Row:
+    """The weights of the coefficients of an axis in the sum over a set of codes."""
+    return _cached_row(cast(Hashable, axis), codes)
+
+
+def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:
+    """The distinct spreads, and which of them each one is."""
+    keys = [frozenset(spread.items()) for spread in spreads]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return [Counter(dict(key)) for key in numbers], np.array([numbers[key] for key in keys])
+
+
+def _union(rows: Sequence[Row]) -> NDArray[np.int64]:
+    if len(rows) == 1:
+        return rows[0].positions
+    return np.unique(np.concatenate([row.positions for row in rows]))
+
+
+def _laid_out(row: Row, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A row's weights at given positions; those it does not have are zero."""
+    weights = np.zeros(len(positions))
+    where = np.searchsorted(positions, row.positions)
+    inside = (where < len(positions)) & (row.positions >= (positions[0] if len(positions) else 0))
+    inside[inside] = positions[where[inside]] == row.positions[inside]
+    weights[where[inside]] = row.weights[inside]
+    return weights
+
+
+def _outer(vectors: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    product = np.ones(())
+    for vector in vectors:
+        product = np.multiply.outer(product, vector)
+    return product

@@ -1,0 +1,60 @@
+"""What every mechanism is: questions to the curator, and what to store of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal, Protocol
+
+from hushtable.arrays import available_memory
+from hushtable.errors import OptionError
+from hushtable.kernel.curator import Curator
+from hushtable.release.store import MAX_AXES, Content
+from hushtable.schema import Schema
+
+Settings = Mapping[str, str]
+
+
+class Mechanism(Protocol):
+    """A way to turn a table into a release. It sees what the curator answers, never the table."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+
+    @property
+    def needs(self) -> Literal["counts", "columns"]:
+        """Whether the curator must hold counts of cells or coded columns."""
+
+    def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
+        """Refuse what cannot work, by the schema alone, before anything is read or spent."""
+
+    def measure(
+        self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
+    ) -> Content:
+        """Ask the curator; post-process its answers into what is stored."""
+
+
+def check_settings(name: str, settings: Settings, known: tuple[str, ...]) -> None:
+    """Refuse settings that a mechanism does not have."""
+    for key in settings:
+        if key not in known:
+            listed = f"it has {', '.join(known)}" if known else "it has none"
+            raise OptionError(f"{name} has no setting {key!r}; {listed}")
+
+
+def named_attributes(schema: Schema, names: str) -> set[int]:
+    """The axes of a list of attributes such as `age,sex`; an empty list has none."""
+    return {schema.index(name.strip()) for name in names.split(",") if name.strip()}
+
+
+def check_memory(name: str, axes: int, cells: int) -> None:
+    """Refuse a dense matrix of 64-bit integers that would not fit the memory."""
+    if axes > MAX_AXES:
+        raise OptionError(f"{name} takes at most {MAX_AXES} attributes")
+    needed, available = 8 * cells, available_memory()
+    if needed > available * 3 // 4:
+        raise OptionError(
+            f"{name} lays out all {cells:,} cells and needs {needed / 2**30:,.1f} GiB of"
+            f" memory; {available / 2**30:,.1f} GiB are free: use coarser bins or fewer attributes"
+        )

@@ -1,0 +1,1 @@
+"""Releases that are a Bayesian network: its noisy tables, answers and synthetic rows."""

@@ -1,0 +1,129 @@
+"""Synthetic rows from a network: each attribute drawn given its parents, in the network's order.
+
+Rows come in batches of their own randomness, so that cores share the work, memory stays flat and
+the same seed gives the same rows. A value given its parents takes one random number by the alias
+method: a column of equal weight, then the value it belongs to or its other name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushtable.families.network.fit import FittedNetwork
+from hushtable.families.network.network import Link
+from hushtable.release.decode import decoder_within_bins
+
+BATCH = 2**17
+# Rows that are drawn at once: what is computed on the way stays in a core's cache.
+_CHUNK = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class AliasTable:
+    """Distributions of one child, one per combination of parents, ready to be drawn from."""
+
+    width: int
+    keep: NDArray[np.float64]
+    """How much of each column belongs to its own value …"""
+    other: NDArray[Any]
+    """… and the value the rest belongs to."""
+
+    @classmethod
+    def of(cls, conditional: NDArray[np.float64]) -> AliasTable:
+        rows = conditional.reshape(-1, conditional.shape[-1])
+        keep = rows * rows.shape[1]
+        other = np.tile(np.arange(rows.shape[1]), (len(rows), 1))
+        for kept, names in zip(keep, other, strict=True):
+            _fill_up(kept, names)
+        narrow = np.min_scalar_type(rows.shape[1] - 1)
+        return cls(rows.shape[1], keep.reshape(-1), other.astype(narrow).reshape(-1))
+
+    def draw(self, parents: NDArray[np.int64], random: NDArray[np.float64]) -> NDArray[Any]:
+        """A value for each row, from its parents' combination and a random number below 1."""
+        scaled = random * self.width
+        column = scaled.astype(np.int64)
+        scaled -= column
+        place = column + parents * self.width
+        own = scaled < self.keep.take(place, mode="clip")  # unchecked: no place is outside
+        return np.where(own, column.astype(self.other.dtype), self.other.take(place, mode="clip"))
+
+
+def _fill_up(keep: NDArray[np.float64], names: NDArray[np.int64]) -> None:
+    """Vose's method: fill what a small weight leaves of its column from a large one."""
+    weights = keep.tolist()
+    small = [i for i, weight in enumerate(weights) if weight < 1]
+    large = [i for i, weight in enumerate(weights) if weight >= 1]
+    while small and large:
+        less, more = small.pop(), large[-1]
+        names[less] = more
+        weights[more] -= 1 - weights[less]
+        if weights[more] < 1:
+            small.append(large.pop())
+    for i in (*small, *large):  # what rounding left over
+        weights[i] = 1.0
+    keep[:] = weights
+
+
+class RowSampler:
+    """Draws rows from a fitted network."""
+
+    def __init__(self, fitted: FittedNetwork) -> None:
+        self._fitted = fitted
+        self._tables = [AliasTable.of(conditional) for conditional in fitted.conditionals]
+
+    def codes(self, rows: int, random: np.random.Generator) -> list[NDArray[Any]]:
+        """The codes of each attribute, in the schema's order."""
+        chunks = [
+            self._chunk(min(_CHUNK, rows - start), random)
+            for start in range(0, max(rows, 1), _CHUNK)
+        ]
+        return [np.concatenate(column) for column in zip(*chunks, strict=True)]
+
+    def _chunk(self, rows: int, random: np.random.Generator) -> list[NDArray[Any]]:
+        drawn: dict[int, NDArray[Any]] = {}
+        for link, table in zip(self._fitted.network.links, self._tables, strict=True):
+            drawn[link.axis] = table.draw(self._parents(link, drawn), random.random(rows))
+        return [drawn[axis] for axis in range(len(drawn))]
+
+    def _parents(self, link: Link, drawn: dict[int, NDArray[Any]]) -> NDArray[np.int64]:
+        """Which combination of parents each row has."""
+        network, place = self._fitted.network, np.zeros(1, np.int64)
+        for axis, level in link.parents:
+            groups = network.levels[axis][level][drawn[axis]]
+            place = place * network.size((axis, level)) + groups
+        return place
+
+    def batches(self, rows: int, seed: int | None) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow batches, a few made ahead on other cores; at least one batch."""
+        sizes = [min(BATCH, rows - start) for start in range(0, rows, BATCH)] or [0]
+        seeds = np.random.SeedSequence(seed)
+        cores = os.cpu_count() or 1
+        ahead: deque[Future[pa.RecordBatch]] = deque()
+        with ThreadPoolExecutor(cores) as pool:
+            for size in sizes:
+                (own,) = seeds.spawn(1)
+                ahead.append(pool.submit(self._batch, size, own))
+                if len(ahead) > 2 * cores:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+    def _batch(self, rows: int, seed: np.random.SeedSequence) -> pa.RecordBatch:
+        random = np.random.default_rng(seed)
+        codes = self.codes(rows, random)
+        attributes = self._fitted.network.schema.attributes
+        return pa.RecordBatch.from_pydict(
+            {
+                attribute.name: decoder_within_bins(attribute, random)(along)
+                for attribute, along in zip(attributes, codes, strict=True)
+            }
+        )

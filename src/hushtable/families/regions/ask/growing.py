@@ -1,0 +1,116 @@
+"""Regions of cells, and the second histogram that counts them: what ISPE and kd-trees share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.families.mechanism import Settings, check_memory
+from hushtable.families.regions.adjacency import Neighbourhood, components
+from hushtable.families.regions.read import LIKELIHOODS, PRIORS
+from hushtable.kernel.curator import Curator, Measurement, Regions
+from hushtable.kernel.maps import Identity, Product
+from hushtable.kernel.privacy.loss import format_epsilon, parse_epsilon
+from hushtable.release.store import Content
+from hushtable.schema import Schema
+
+Integers = NDArray[np.int64]
+
+# Beside the noisy cells: smoothed ones, regions, links between cells.
+_COPIES = 8
+
+
+def grown_regions(values: NDArray[Any], neighbourhood: Neighbourhood, below: float) -> Integers:
+    """Algorithm 2: the region of every cell, numbered by their first cells.
+
+    A region grows by any neighbour of any of its cells whose value differs from that cell's by less
+    than ξ, however far they drift together: regions are connected components.
+    """
+    links = neighbourhood.links(values, below)
+    return components(values.size, links).reshape(values.shape)
+
+
+@dataclass(frozen=True)
+class Split:
+    """ε in two: α₁ for the cells, and the rest for the regions."""
+
+    cells: Fraction
+    regions: Fraction
+
+    @classmethod
+    def of(cls, settings: Settings, epsilon: Fraction, share: Fraction) -> Split:
+        first = epsilon * share
+        if "alpha1" in settings:
+            first = parse_epsilon(settings["alpha1"], what="alpha1")
+        if first >= epsilon:
+            raise OptionError("alpha1 is what the cells cost: it must be less than epsilon")
+        return cls(first, epsilon - first)
+
+
+def check_regions(name: str, schema: Schema, split: Split) -> None:
+    """Refuse, by the schema alone, what memory or 64-bit integers could not hold."""
+    check_memory(name, len(schema.shape), _COPIES * schema.cells)
+    for amount in (split.cells, split.regions):
+        schema.exposure.scale(amount, entering=1, moving=2)
+
+
+def noisy_cells(curator: Curator, schema: Schema, split: Split) -> Measurement:
+    """Algorithm 1: the noisy count of every cell, for α₁."""
+    cells = Product(tuple(Identity(size) for size in schema.shape))
+    return curator.noisy_coefficients(cells, epsilon=split.cells)
+
+
+def second_histogram(
+    curator: Curator,
+    cells: Measurement,
+    regions: Integers,
+    split: Split,
+    parameters: dict[str, Any],
+) -> Content:
+    """The noisy count of every region, for the rest of ε, and all that is stored."""
+    counts = curator.noisy_counts(Regions(regions), epsilon=split.regions)
+    return Content(
+        reader="regions",
+        arrays={"cells": cells.values, "regions": regions, "counts": counts.values},
+        noise={
+            "law": "discrete-laplace",
+            "scale": str(cells.scale),
+            "on": "every cell",
+            "region_scale": str(counts.scale),
+            "and on": "the count of every region",
+        },
+        parameters={
+            "alpha1": format_epsilon(split.cells),
+            "alpha2": format_epsilon(split.regions),
+            **parameters,
+        },
+    )
+
+
+READING = ("prior", "likelihood", "reference")
+
+
+def reading(settings: Settings) -> dict[str, str]:
+    """How analysts read the release unless they choose otherwise."""
+    known = {"prior": PRIORS, "likelihood": LIKELIHOODS, "reference": ("on", "off")}
+    chosen = {name: settings.get(name, values[0]) for name, values in known.items()}
+    for name, value in chosen.items():
+        if value not in known[name]:
+            raise OptionError(f"{name} must be {' or '.join(known[name])}")
+    return chosen
+
+
+def number(settings: Settings, name: str, default: float, *, least: float, most: float) -> float:
+    """A number among the settings."""
+    try:
+        value = float(settings.get(name, default))
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:
+        raise OptionError(f"{name} must be a number from {least:g} to {most:g}")
+    return value

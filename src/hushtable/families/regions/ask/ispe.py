@@ -1,0 +1,142 @@
+"""ISPE: cells, smoothing, regions of similar cells, and an estimate from both histograms.
+
+Y. Xiao, L. Xiong, C. Yuan. ISPE: adaptive differentially private data release and query
+estimation. Emory University, TR-2011-005, 2011.
+
+| paper                                 | here                                                     |
+|---------------------------------------|----------------------------------------------------------|
+| α, α₁                                 | ε, `--set alpha1=…`; the regions cost what is left       |
+| I, y_I, Algorithm 1                   | `noisy_cells`                                            |
+| Sm, n_it, Gaussian mask (Appendix B)  | `smoothed`: `iterations`, `sigma`, or `smoothing=median` |
+| connected region, d (Definition 3.1)  | `adjacency.py`, `--set d=…`                              |
+| Algorithm 2, ξ, P                     | `grown_regions`, `--set xi=…`                            |
+| y_P                                   | `second_histogram`                                       |
+| θ̃, B, Pr(θ, all observations), θ̂    | `read.py`, `posterior.py`                                |
+| f_n (Theorem 4.3, Appendices E and F) | `densities.py`: exact on the integers                    |
+| neighbourhood reference               | `reference.py`, `--set reference=on` or `off`            |
+
+Deviations. Noise is discrete Laplace on integers, and its sums are computed, not simulated.
+Algorithm 2 compares absolute differences. With neighbourhood reference the likelihood is that of
+all equal cells together: the paper's product uses the noise of the neighbours twice (it is
+`likelihood=plain`). Nominal attributes have siblings for neighbours. A mask at the edge of the
+domain is weighted anew. Parameters that are not given follow from ε and the schema. Neighbours are
+only looked at where the noisy cells around do not contradict that they are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.families.mechanism import Settings, check_settings
+from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.ask.growing import (
+    READING,
+    Split,
+    check_regions,
+    grown_regions,
+    noisy_cells,
+    number,
+    reading,
+    second_histogram,
+)
+from hushtable.families.regions.ask.smoothing import difference_of_neighbours, gaussian, median
+from hushtable.kernel.curator import Curator
+from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.release.store import Content
+from hushtable.schema import Schema
+
+# Found by the experiment of docs/mechanisms/ispe.md.
+SHARE = Fraction(9, 10)
+ITERATIONS = 5
+SIGMA = 0.5
+QUIET = 0.5
+"""Noise of a smaller deviation than this is not worth smoothing: it would blur true counts."""
+MOST_ITERATIONS = 1000
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What smoothing and region growing are told."""
+
+    smoothing: Literal["gaussian", "median"]
+    sigma: float
+    iterations: int
+    xi: float
+    d: float
+
+    @classmethod
+    def of(cls, schema: Schema, settings: Settings, scale: Fraction) -> Parameters:
+        """As given; what is not given follows from the scale of the cells' noise and the schema."""
+        kind = settings.get("smoothing", "gaussian")
+        if kind not in ("gaussian", "median"):
+            raise OptionError("smoothing must be gaussian or median")
+        noise = math.sqrt(DiscreteLaplaceSum(scale, 1).variance)
+        sigma = number(settings, "sigma", SIGMA, least=0.05, most=100)
+        default = ITERATIONS if noise >= QUIET else 0
+        iterations = number(settings, "iterations", default, least=0, most=MOST_ITERATIONS)
+        if iterations != int(iterations):
+            raise OptionError("iterations must be a whole number")
+        d = number(settings, "d", 1.0, least=0, most=1000)
+        axes = Neighbourhood.of(schema, d).axes
+        apart = noise * difference_of_neighbours(axes, sigma=sigma, iterations=int(iterations))
+        # So far apart that noise alone hardly separates any neighbours of the whole domain. Counts
+        # are whole: those that differ by less than a half are equal.
+        least = max(apart * math.sqrt(2 * math.log(max(schema.cells, 2))), 0.5)
+        xi = number(settings, "xi", least, least=0, most=1e15)
+        return cls("median" if kind == "median" else "gaussian", sigma, int(iterations), xi, d)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "smoothing": self.smoothing,
+            "sigma": self.sigma,
+            "iterations": self.iterations,
+            "xi": self.xi,
+            "d": self.d,
+        }
+
+
+@dataclass(frozen=True)
+class Ispe:
+    """Noisy cells, and noisy counts of the regions that they show."""
+
+    name: str = "ispe"
+    needs: Literal["counts", "columns"] = "counts"
+
+    def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
+        known = ("alpha1", "smoothing", "sigma", "iterations", "xi", "d", *READING)
+        check_settings(self.name, settings, known)
+        reading(settings)
+        split = Split.of(settings, epsilon, SHARE)
+        check_regions(self.name, schema, split)
+        scale = schema.exposure.scale(split.cells, entering=1, moving=2)
+        chosen = Parameters.of(schema, settings, scale)
+        Neighbourhood.of(schema, chosen.d).check()
+
+    def measure(
+        self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
+    ) -> Content:
+        split = Split.of(settings, epsilon, SHARE)
+        cells = noisy_cells(curator, schema, split)
+        chosen = Parameters.of(schema, settings, cells.scale)
+        neighbourhood = Neighbourhood.of(schema, chosen.d)
+        smooth = smoothed(cells.values, neighbourhood, chosen)
+        regions = grown_regions(smooth, neighbourhood, chosen.xi)
+        told = {**chosen.to_dict(), "neighbours": "schema", **reading(settings)}
+        return second_histogram(curator, cells, regions, split, told)
+
+
+def smoothed(
+    noisy: NDArray[np.int64], neighbourhood: Neighbourhood, chosen: Parameters
+) -> NDArray[np.float64]:
+    """Sm(y_I): the noisy cells with less noise, and less detail."""
+    values, axes = noisy.astype(np.float64), neighbourhood.axes
+    if chosen.smoothing == "median":
+        return median(values, axes, iterations=chosen.iterations)
+    return gaussian(values, axes, sigma=chosen.sigma, iterations=chosen.iterations)

@@ -1,0 +1,245 @@
+"""The cumulants of very many posteriors at once.
+
+Sums with an excess kurtosis of at most `NORMAL` are taken as normal with a kurtosis term: from
+about two hundred noises on. A posterior is then
+
+* the product of two such densities, by Gauss–Hermite nodes about the normal product;
+* an exact density times one of these, by Gauss's nodes for the exact density where it is the
+  narrower one, and on a grid about the other where not;
+* or else the product of two exact densities, on a grid that is the same for all of one kind.
+
+The tests compare all three with the posterior itself: means agree within 1 % of the standard error
+and standard errors within 1 %, up to four standard errors between the two observations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.families.regions.densities import (
+    Floats,
+    NoiseSum,
+    cumulants,
+    log_density,
+    quadrature,
+)
+from hushtable.families.regions.posterior import Estimator, Part
+
+NORMAL = 1 / 64
+NODES = 32
+POINTS = 512
+"""Places of a grid on which two exact densities are multiplied."""
+
+GRID = 257
+"""Places of a grid about a normal law."""
+
+_LOT = 2**22
+_GRID_DROP = 30.0
+_GRID_REACH = 9.0  # deviations of the normal law
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Parts of regions, one to a place of each array."""
+
+    cells: NDArray[np.int64]
+    siblings: NDArray[np.int64]
+    seen: Floats
+    apart: Floats
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, which: Any) -> Parts:
+        return Parts(self.cells[which], self.siblings[which], self.seen[which], self.apart[which])
+
+    def part(self, i: int) -> Part:
+        return Part(
+            int(self.cells[i]), int(self.siblings[i]), float(self.seen[i]), float(self.apart[i])
+        )
+
+
+def part_cumulants(estimator: Estimator, parts: Parts) -> Floats:
+    """The first four cumulants of every part's posterior, a column each."""
+    found = np.zeros((4, len(parts)))
+    if not len(parts):
+        return found
+    first, which = _distinct(parts.cells, parts.siblings, parts.apart)
+    found = _flat(estimator, parts[first])[:, which]
+    found[0] += parts.seen
+    return _non_negative(estimator, parts, found) if estimator.prior != "uniform" else found
+
+
+def _non_negative(estimator: Estimator, parts: Parts, found: Floats) -> Floats:
+    """Where a posterior comes near zero, that which the prior cuts off there."""
+    near = np.flatnonzero(found[0] < 8 * np.sqrt(found[1]) + 1)
+    held = parts[near]
+    first, which = _distinct(held.cells, held.siblings, held.seen, held.apart)
+    columns = [estimator.posterior(held.part(i)).cumulants for i in first.tolist()]
+    if columns:
+        found[:, near] = np.stack(columns, axis=1)[:, which]
+    return found
+
+
+def _flat(estimator: Estimator, parts: Parts) -> Floats:
+    """Under a uniform prior; relative to what was seen of the cells."""
+    cell, cell4 = cumulants(estimator.cell_scale)
+    region, region4 = cumulants(estimator.region_scale)
+    cells, siblings = parts.cells.astype(np.float64), parts.siblings.astype(np.float64)
+    inside = _Normal(cells * cell, cells * cell4)
+    outside = _Normal(siblings * cell + region, siblings * cell4 + region4)
+    one, other = inside.fits, outside.fits
+    found = np.zeros((4, len(parts)))
+    both = np.flatnonzero(one & other)
+    found[:, both] = _of_normals(inside[both], outside[both], parts.apart[both])
+    for index, noise in _kinds(other & ~one, parts.cells, estimator.inside):
+        apart = parts.apart[index]
+        found[:, index] = _mixed(noise, outside[index], apart)
+    for index, noise in _kinds(one & ~other, parts.siblings, estimator.outside):
+        apart = parts.apart[index]
+        found[:, index] = _mixed(noise, inside[index], -apart)
+        found[0, index] += apart
+    exact = np.flatnonzero(~one & ~other)
+    for index in equal_rows(parts.cells[exact], parts.siblings[exact]):
+        here = exact[index]
+        part = parts.part(here[0])
+        found[:, here] = _of_tables(
+            estimator.inside(part.cells), estimator.outside(part.siblings), parts.apart[here]
+        )
+    return found
+
+
+def _kinds(chosen: NDArray[np.bool_], numbers: NDArray[np.int64], noise: Any) -> Iterator[Any]:
+    where = np.flatnonzero(chosen)
+    for index in equal_rows(numbers[where]):
+        yield where[index], noise(int(numbers[where[index[0]]]))
+
+
+def _distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """A place of each distinct row of some columns, and which of them each row is."""
+    order, starts = _sorted_rows(columns)
+    which = np.empty(len(order), np.intp)
+    which[order] = np.cumsum(starts) - 1
+    return order[starts], which
+
+
+def equal_rows(*columns: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """The places of equal rows of some columns, for each distinct row."""
+    order, starts = _sorted_rows(columns)
+    return np.split(order, np.flatnonzero(starts)[1:]) if len(order) else []
+
+
+def _sorted_rows(
+    columns: tuple[NDArray[Any], ...],
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The rows in order, and which of them differ from the one before."""
+    order = np.lexsort(columns[::-1])
+    starts = np.ones(len(order), bool)
+    if len(order):
+        ranked = (column[order] for column in columns)
+        starts[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ranked])
+    return order, starts
+
+
+@dataclass(frozen=True, eq=False)
+class _Normal:
+    """Normal laws about zero, with the first term of their kurtosis."""
+
+    variance: Floats
+    fourth: Floats
+
+    def __getitem__(self, which: Any) -> _Normal:
+        return _Normal(self.variance[which], self.fourth[which])
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        return np.asarray((self.variance > 0) & (self.fourth <= NORMAL * self.variance**2))
+
+    @property
+    def kurtosis(self) -> Floats:
+        return np.asarray(self.fourth / self.variance**2)
+
+    def bend(self, x: Floats) -> Floats:
+        """The density over that of the plain normal law (Gram and Charlier); never below zero."""
+        squares = x * x / self.variance[:, None]
+        return np.asarray(1 + self.kurtosis[:, None] / 24 * (squares * (squares - 6) + 3))
+
+    def log_density(self, x: Floats) -> Floats:
+        return np.asarray(np.log(self.bend(x)) - x * x / (2 * self.variance[:, None]))
+
+
+def _of_normals(one: _Normal, other: _Normal, apart: Floats) -> Floats:
+    """Two sums that are close to normal: nodes about the product of the plain normal laws."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(24)
+    total = one.variance + other.variance
+    mean, spread = apart * one.variance / total, np.sqrt(one.variance * other.variance / total)
+    x = mean[:, None] + spread[:, None] * nodes
+    mass = weights * one.bend(x) * other.bend(x - apart[:, None])
+    return cumulants_on(x, mass)
+
+
+def _mixed(noise: NoiseSum, normal: _Normal, apart: Floats) -> Floats:
+    """An exact density about zero times one that is close to normal, about `apart`."""
+    found = np.empty((4, len(apart)))
+    wide = noise.variance > normal.variance
+    nodes, weights = quadrature(noise, NODES)
+    for lot in _lots(np.flatnonzero(~wide), len(nodes)):
+        x = np.broadcast_to(nodes, (len(lot), len(nodes)))
+        level = np.log(weights) + normal[lot].log_density(x - apart[lot, None])
+        found[:, lot] = cumulants_on(x, likely(level))
+    # Too wide for its own nodes: a grid about the other, and not its nodes: one noise has a cusp.
+    grid = np.linspace(-_GRID_REACH, _GRID_REACH, GRID)
+    for lot in _lots(np.flatnonzero(wide), GRID):
+        near, centre = normal[lot], apart[lot, None]
+        x = np.sqrt(near.variance)[:, None] * grid
+        level = near.log_density(x) + log_density(noise)(x + centre)
+        found[:, lot] = cumulants_on(x + centre, likely(level))
+    return found
+
+
+def _lots(rows: NDArray[np.intp], points: int) -> Iterator[NDArray[np.intp]]:
+    """Rows in lots of so many points each that memory holds."""
+    step = max(_LOT // points, 1)
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def _of_tables(inside: NoiseSum, outside: NoiseSum, apart: Floats) -> Floats:
+    """Two exact densities, on a grid about the narrower of them."""
+    if inside.variance > outside.variance:
+        found = _of_tables(outside, inside, -apart)
+        found[0] += apart
+        return found
+    narrow, wide = log_density(inside), log_density(outside)
+    reach = math.ceil(inside.reach(math.exp(-_GRID_DROP))) + 1
+    step = max(1, -(-2 * reach // POINTS))
+    ends = math.ceil(reach / step)
+    x = step * np.arange(-ends, ends + 1.0)
+    found = np.empty((4, len(apart)))
+    level = narrow(x)
+    for lot in _lots(np.arange(len(apart)), len(x)):
+        both = level + wide(x - apart[lot, None])
+        found[:, lot] = cumulants_on(np.broadcast_to(x, both.shape), likely(both))
+    return found
+
+
+def likely(level: Floats) -> Floats:
+    """Weights of log-likelihoods, the largest of each row one."""
+    return np.asarray(np.exp(level - level.max(axis=1, keepdims=True)))
+
+
+def cumulants_on(x: Floats, mass: Floats) -> Floats:
+    mass = mass / mass.sum(axis=1, keepdims=True)
+    mean = np.einsum("ij,ij->i", x, mass)
+    away = x - mean[:, None]
+    powers = away * away
+    second = np.einsum("ij,ij->i", powers, mass)
+    third = np.einsum("ij,ij,ij->i", powers, away, mass)
+    fourth = np.einsum("ij,ij,ij->i", powers, powers, mass)
+    return np.stack([mean, second, third, fourth - 3 * second**2])

@@ -1,0 +1,324 @@
+"""Posteriors of counts: what noisy cells and the noisy count of their region tell together.
+
+A count θ of k of the n cells of a region is seen twice: as the sum of its noisy cells, and as the
+region's noisy count less the sum of the other cells. The two have no noise in common, so that from
+a uniform prior the posterior is the product of two densities of sums of noises,
+
+    p(θ) ∝ f_k(θ₁ − θ) · g_{n−k}(θ₂ − θ),      f: k cells,   g: n − k cells and the region's count.
+
+Both are log-concave, and so is their product: one hill, found by bisection and laid out on the
+integers as far as it is not nothing. Where cells are taken to be equal to the one asked for, the
+likelihood of all of them together takes the place of f (`alike`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.families.regions.densities import Floats, NoiseSum, log_density, sums_by
+from hushtable.query.law import checked_confidence
+
+Prior = Literal["uniform", "non-negative"]
+Likelihood = Literal["joint", "plain"]
+
+MOST_POINTS = 2**14
+"""A posterior is laid out on every integer, or on so many points where it is wider."""
+DROP = 45.0
+"""What is e^DROP times less likely than the mode is left out."""
+
+EXPANDED = 5e-4
+"""Rarer misses on one side than this are bounded, not expanded."""
+
+FEW_PARTS = 16
+"""Sums of up to so many posteriors are always convolved."""
+
+LogLikelihood = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Hill:
+    """A distribution with one mode: the chances of origin, origin + step, …"""
+
+    origin: float
+    step: int
+    mass: Floats
+
+    @property
+    def places(self) -> Floats:
+        return np.asarray(self.origin + self.step * np.arange(len(self.mass)), np.float64)
+
+    @property
+    def mean(self) -> float:
+        return float(self.places @ self.mass)
+
+    @property
+    def cumulants(self) -> Floats:
+        """The first four: mean, variance, and what skewness and kurtosis are made of."""
+        mean = self.mean
+        away = self.places - mean
+        second, third, fourth = (float(away**power @ self.mass) for power in (2, 3, 4))
+        return np.array([mean, second, third, fourth - 3 * second**2])
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """The least interval of places that leaves half of the rest on either side, at most."""
+        half = (1 - confidence) / 2
+        below, above = np.cumsum(self.mass), np.cumsum(self.mass[::-1])
+        first = int(np.searchsorted(below, half * (1 - 1e-9), side="right"))
+        last = int(np.searchsorted(above, half * (1 - 1e-9), side="right"))
+        places = self.places
+        return float(places[min(first, len(places) - 1)]), float(
+            places[::-1][min(last, len(places) - 1)]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is asked for of one region, as it was seen."""
+
+    cells: int
+    """How many of the region's cells are asked for: k."""
+    siblings: int
+    """How many others it has: n − k."""
+    seen: float
+    """The sum of the noisy cells: θ₁."""
+    apart: float
+    """How much more the region's count, less the others, says: θ₂ − θ₁."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """The scales of both kinds of noise, and the prior."""
+
+    cell_scale: Fraction
+    region_scale: Fraction
+    prior: Prior = "uniform"
+
+    def inside(self, cells: int) -> NoiseSum:
+        """The noise of the sum of so many cells."""
+        return NoiseSum(self.cell_scale, cells)
+
+    def outside(self, siblings: int) -> NoiseSum:
+        """The noise of a region's count less so many cells."""
+        return NoiseSum(self.cell_scale, siblings, self.region_scale, 1)
+
+    def posterior(self, part: Part) -> Hill:
+        """The posterior of a part of a region."""
+        inside, outside = (
+            log_density(noise) for noise in (self.inside(part.cells), self.outside(part.siblings))
+        )
+
+        def log_likelihood(x: Floats) -> Floats:
+            return np.asarray(inside(x) + outside(x - part.apart), np.float64)
+
+        hill = climb(log_likelihood, (0.0, part.apart), self._least(part.seen))
+        return Hill(part.seen + hill.origin, hill.step, hill.mass)
+
+    def alike(self, cells: Floats, rest: float, siblings: int, likelihood: Likelihood) -> Hill:
+        """The posterior of a cell, the first, that the others of `cells` are taken to equal.
+
+        `rest` is the region's noisy count less all its cells that are not among them, of which
+        there are `siblings`. Jointly, k equal cells make a count of kθ beside the rest; the paper's
+        plain product takes the others for siblings again, and so uses their noise twice.
+        """
+        cells = np.asarray(cells, np.float64)
+        times, target, others = float(len(cells)), rest, siblings
+        if likelihood == "plain":
+            times, target = 1.0, rest - float(cells[1:].sum())
+            others = siblings + len(cells) - 1
+        one, region = log_density(self.inside(1)), log_density(self.outside(others))
+        centre = float(cells[0])
+
+        def log_likelihood(x: Floats) -> Floats:
+            theta = centre + x
+            level = region(times * theta - target)
+            for cell in cells.tolist():
+                level = level + one(theta - cell)
+            return level
+
+        around = np.concatenate([cells, [target / times]]) - centre
+        hill = climb(log_likelihood, (around.min(), around.max()), self._least(centre))
+        return Hill(centre + hill.origin, hill.step, hill.mass)
+
+    def _least(self, seen: float) -> float | None:
+        return -seen if self.prior == "non-negative" else None
+
+
+def climb(log_likelihood: LogLikelihood, between: tuple[float, float], least: float | None) -> Hill:
+    """A concave log-likelihood as a distribution on the integers; its mode lies between two."""
+    mode = _mode(log_likelihood, math.floor(min(between)), math.ceil(max(between)))
+    mode = mode if least is None else max(mode, least)
+    top = float(log_likelihood(np.array([mode]))[0])
+    left, right = (_descent(log_likelihood, mode, top, sign) for sign in (-1.0, 1.0))
+    if least is not None:
+        left = min(left, mode - least)
+    step = max(1, math.ceil((left + right) / MOST_POINTS))
+    # From the mode on both sides, and not from an end: wide hills may have a cusp there.
+    x = np.asarray(mode + step * np.arange(-(left // step), right // step + 1), np.float64)
+    mass: Floats = np.exp(log_likelihood(x) - top)
+    return Hill(float(x[0]), step, mass / mass.sum())
+
+
+def _mode(log_likelihood: LogLikelihood, low: float, high: float) -> float:
+    """The highest integer between two, by looking at a few at a time."""
+    while high - low > 2:
+        places = np.unique(np.floor(np.linspace(low, high, 33)))
+        best = int(np.argmax(log_likelihood(places)))
+        closer = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
+        if closer == (low, high):
+            break
+        low, high = closer
+    places = np.array([low, math.floor((low + high) / 2), high])
+    return float(places[int(np.argmax(log_likelihood(places)))])
+
+
+def _descent(log_likelihood: LogLikelihood, mode: float, top: float, sign: float) -> float:
+    """How far to go until the likelihood is nothing beside its top."""
+    low, high = 0.0, 2.0**66
+    away: Floats = np.exp2(np.arange(67.0))
+    for _ in range(3):
+        gone = log_likelihood(mode + sign * away) < top - DROP
+        first = int(np.argmax(gone)) if gone.any() else len(away) - 1
+        low, high = (float(away[first - 1]) if first else low), float(away[first])
+        away = np.unique(np.ceil(np.linspace(low, high, 17)))
+    return high
+
+
+# ── sums of independent parts ────────────────────────────────────────────────────────────────────
+
+
+def added(hills: Iterable[Hill]) -> Hill:
+    """The distribution of a sum of independent numbers."""
+    hills = sorted(hills, key=lambda hill: len(hill.mass) * hill.step)
+    step = max(hill.step for hill in hills)
+    total = _coarser(hills[0], step)
+    for hill in hills[1:]:
+        other = _coarser(hill, step)
+        mass = _convolved(total.mass, other.mass)
+        total = _trimmed(Hill(total.origin + other.origin, step, mass))
+    return total
+
+
+def _convolved(one: Floats, other: Floats) -> Floats:
+    length = len(one) + len(other) - 1
+    if min(len(one), len(other)) < 64:
+        mass = np.convolve(one, other)
+    else:
+        room = 1 << (length - 1).bit_length()
+        mass = np.fft.irfft(np.fft.rfft(one, room) * np.fft.rfft(other, room), room)[:length]
+        mass = np.maximum(mass, 0.0)
+    return np.asarray(mass / mass.sum())
+
+
+def _trimmed(hill: Hill) -> Hill:
+    """Without what is rounding on either side."""
+    kept = np.flatnonzero(hill.mass > 1e-15 * hill.mass.max())
+    mass = hill.mass[kept[0] : kept[-1] + 1]
+    return Hill(hill.origin + hill.step * int(kept[0]), hill.step, mass / mass.sum())
+
+
+def _coarser(hill: Hill, step: int) -> Hill:
+    """The same mean by fewer points: each chance is shared by the two points beside its place."""
+    if hill.step == step:
+        return hill
+    away = (hill.places - hill.origin) / step
+    low = np.floor(away).astype(np.int64)
+    upper = hill.mass * (away - low)
+    size = int(low[-1]) + 2
+    mass = sums_by(low, hill.mass - upper, size) + sums_by(low + 1, upper, size)
+    return Hill(hill.origin, step, mass)
+
+
+def cornish_fisher(cumulants: NDArray[np.float64], confidence: float) -> tuple[Floats, Floats]:
+    """The ends of intervals of sums that are close to normal, by skewness and kurtosis.
+
+    They lie half a step further out than those of a smooth law, for counts are whole, and 2 % of
+    the way, for the terms that are left out. The expansion says nothing about rare misses. But the
+    law is log-concave, as all its parts are: the logarithm of what lies beyond a point falls at
+    least as fast further out as it does between two points before.
+    """
+    variance = cumulants[1]
+    half = (1 - confidence) / 2
+    further = 0.5 * (variance > 0)
+    low, high = (sign * _quantile(cumulants, half, sign) for sign in (-1.0, 1.0))
+    return cumulants[0] + low - further, cumulants[0] + high + further
+
+
+def _quantile(cumulants: NDArray[np.float64], half: float, sign: float) -> Floats:
+    """How far from the mean so little lies beyond, below it or above it."""
+    if half >= EXPANDED:
+        return _expanded(cumulants, half, sign)
+    near, far = (_expanded(cumulants, chance, sign) for chance in (5 * EXPANDED, EXPANDED))
+    return np.asarray(far + (far - near) * math.log(EXPANDED / half) / math.log(5))
+
+
+def _expanded(cumulants: NDArray[np.float64], half: float, sign: float) -> Floats:
+    """The expansion of Cornish and Fisher, and a little further."""
+    from statistics import NormalDist  # only here: it brings in `random` and `decimal`
+
+    z = -NormalDist().inv_cdf(half)
+    skew, excess = shape(cumulants)
+    bent = (
+        z
+        + sign * skew * (z**2 - 1) / 6
+        + excess * (z**3 - 3 * z) / 24
+        - skew**2 * (2 * z**3 - 5 * z) / 36
+    )
+    return np.asarray(np.sqrt(np.maximum(cumulants[1], 0.0)) * (bent + 0.02 * z))
+
+
+def shape(cumulants: NDArray[np.float64]) -> tuple[Floats, Floats]:
+    """Skewness and excess kurtosis."""
+    variance = np.where(cumulants[1] > 1e-100, cumulants[1], np.inf)  # none without noise
+    return cumulants[2] / variance**1.5, cumulants[3] / variance**2
+
+
+def nearly_normal(cumulants: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether skewness and kurtosis are so small that their expansion may be used."""
+    skew, excess = shape(cumulants)
+    return np.asarray((np.abs(skew) <= 0.3) & (np.abs(excess) <= 0.3))
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorLaw:
+    """The posterior of an answer: its mean is the value, its quantiles are the interval."""
+
+    cumulants: Floats
+    hills: Callable[[], Sequence[Hill]]
+    """The posteriors of its independent parts."""
+    parts: int
+    note: str | None = None
+
+    @property
+    def variance(self) -> float:
+        return float(self.cumulants[1])
+
+    @property
+    def estimate(self) -> bool:
+        return True
+
+    @property
+    def exact(self) -> bool:
+        """Whether quantiles come from the posterior itself, and not from its first cumulants."""
+        return self.parts <= FEW_PARTS or not bool(nearly_normal(self.cumulants))
+
+    def margins(self, confidence: float) -> tuple[float, float]:
+        """How far the interval reaches below the mean, and how far above."""
+        mean = float(self.cumulants[0])
+        if not self.parts:
+            return 0.0, 0.0
+        if self.exact:
+            low, high = added(self.hills()).ends(confidence)
+        else:
+            low, high = (float(end) for end in cornish_fisher(self.cumulants, confidence))
+        return max(mean - low, 0.0), max(high - mean, 0.0)
+
+    def half_width(self, confidence: float) -> float:
+        """The longer of both sides."""
+        return max(self.margins(checked_confidence(confidence)))

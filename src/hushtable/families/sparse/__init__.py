@@ -1,0 +1,1 @@
+"""Releases that keep few places of a vast domain: filters, samples, sketches."""

@@ -1,0 +1,1 @@
+"""Everything whose mistake would break privacy, and nothing else: read this folder."""

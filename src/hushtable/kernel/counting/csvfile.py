@@ -1,0 +1,229 @@
+"""CSV files: packed or not, in most encodings, as Arrow columns of text.
+
+How a file is written is told by its ending, its byte-order mark and its first line, or by the
+owner; never by the values in it. Files are read as streams: no copy of them is made.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.columns import match_columns
+from hushtable.kernel.counting.records import (
+    MAX_LINE,
+    Layout,
+    record_batches,
+    split_line,
+    whole_lines,
+    whole_records,
+)
+from hushtable.kernel.counting.silence import raise_alone
+from hushtable.kernel.counting.stream import Stream
+
+_PLAIN = (".csv", ".tsv", ".txt")
+_DELIMITERS = (",", ";", "\t", "|")
+# Codecs without a state that outlives a line: what one line says must not change the next. Those
+# of characters of several bytes are given one line at a time, for the same reason.
+_OF_BYTES = r"ascii|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|tis-620"
+_OF_CHARACTERS = re.compile(
+    r"cp(932|949|950)|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|euc_jp|johab"
+)
+_ENCODINGS = re.compile("|".join(("utf-8", _OF_BYTES, _OF_CHARACTERS.pattern)))
+_WIDE = re.compile(r"utf-(16|32)(-le|-be)?")
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_NO_WIDE = (
+    "CSV files in UTF-16 and UTF-32 are not read, since one damaged line would change all below it;"
+    " convert the file, as in: iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv"
+)
+_PIECE = 2**22
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How CSV files are written, where their first line does not tell."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    multiline: bool = False
+    """Whether there are line breaks inside quotes. A row then ends where its quotes are closed, and
+    no longer with its line: the owner vouches that the file was written correctly."""
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n\0'
+        ):
+            raise OptionError("the CSV delimiter must be a single plain character")
+        try:
+            name = _codec(self.encoding or "utf-8")
+        except (LookupError, TypeError, ValueError):
+            raise_alone(OptionError("the CSV encoding is not one that Python knows"))
+        if _WIDE.fullmatch(name):
+            raise OptionError(_NO_WIDE)
+        if not _ENCODINGS.fullmatch(name):
+            raise OptionError("the CSV encoding is one in which a line can change the next")
+
+
+def _codec(encoding: str) -> str:
+    """The name of Python's codec; a byte-order mark is dropped elsewhere.
+
+    Its euc_kr composes characters of eight bytes, over line ends; cp949 holds all of its others.
+    """
+    name = codecs.lookup(encoding).name
+    return {"euc_kr": "cp949", "utf-8-sig": "utf-8"}.get(name, name)
+
+
+def is_csv(path: str) -> bool:
+    """Whether a file is CSV by its ending."""
+    name = path.lower()
+    for ending in _PACKED:
+        name = name.removesuffix(ending)
+    return name.endswith(_PLAIN)
+
+
+def csv_source(
+    paths: Sequence[str], columns: Sequence[str], form: CsvFormat
+) -> tuple[Stream, list[int]]:
+    """The needed columns of the files as a stream of text, and which of its columns each is."""
+    headers = {read_header(Path(path), form) for path in paths}
+    if len(headers) > 1:
+        raise DataError("the CSV files do not all have the same first line")
+    delimiter, names = _split_header(headers.pop(), columns, form)
+    positions = match_columns(names, columns)
+    needed = tuple(dict.fromkeys(positions))
+    layout = Layout(delimiter, len(names), needed, form.multiline)
+
+    def batches() -> Iterator[Any]:
+        for path in paths:
+            yield from record_batches(_rows(Path(path), form), layout)
+
+    return Stream.of_text(len(needed), batches), [needed.index(position) for position in positions]
+
+
+def header_names(path: str) -> list[str]:
+    """The names in a file's first line, by the delimiter that gives most of them."""
+    header = read_header(Path(path), CsvFormat())
+    return _checked(max((_names(header, delimiter) for delimiter in _DELIMITERS), key=len))
+
+
+def read_header(path: Path, form: CsvFormat) -> str:
+    """The first line of a file."""
+    line = next(_lines(path, form, MAX_LINE + len("\r\n") + 1), b"").partition(b"\n")[0]
+    try:
+        return line.decode("utf-8").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise_alone(DataError("the first line of the CSV file is not UTF-8 text"))
+
+
+def _rows(path: Path, form: CsvFormat) -> Iterator[bytes]:
+    """Whole lines or records, without the first line, which is one of either."""
+    blocks = _lines(path, form, _PIECE, records=form.multiline)
+    yield next(blocks, b"").partition(b"\n")[2]
+    yield from blocks
+
+
+def _lines(path: Path, form: CsvFormat, size: int, *, records: bool = False) -> Iterator[bytes]:
+    """Whole lines, or whole records, in UTF-8, some at a time, without a byte-order mark."""
+    codec = _codec(form.encoding or "utf-8")
+    pieces = _pieces(path, size)
+    # No byte of a longer character is a line end or a quote in any of these.
+    newline = "\n".encode(codec)
+    if records:
+        blocks = whole_records(pieces, newline, _quotes(codec))
+    else:
+        blocks = whole_lines(pieces, newline)
+    return blocks if codec == "utf-8" else (_decoded(block, codec, newline) for block in blocks)
+
+
+def _quotes(codec: str) -> bytes:
+    """The bytes that are a quote: in some codecs there is one for each direction of writing."""
+    return bytes(byte for byte in range(256) if bytes([byte]).decode(codec, "replace") == '"')
+
+
+def _decoded(lines: bytes, codec: str, newline: bytes) -> bytes:
+    """Lines as UTF-8; what cannot be decoded becomes a mark of that."""
+    if not _OF_CHARACTERS.fullmatch(codec):
+        return lines.decode(codec, "replace").encode()
+    texts = (
+        # A line that is too long, or its start, stays one that does not count.
+        '"' if len(line) > MAX_LINE + 1 else _decoded_line(line, codec)
+        for line in lines.split(newline)
+    )
+    return "\n".join(texts).encode()
+
+
+def _decoded_line(line: bytes, codec: str) -> str:
+    """Half a character before a quote would take it along, and open or close a field."""
+    return '"'.join(part.decode(codec, "replace") for part in line.split(b'"'))
+
+
+def _pieces(path: Path, size: int) -> Iterator[bytes]:
+    """What is in a file, unpacked, without the mark that says how it is encoded."""
+    unpack = next((_PACKED[end] for end in _PACKED if path.name.lower().endswith(end)), _open_plain)
+    try:
+        with unpack(path) as file:
+            piece = file.read(4)  # as long as the longest mark
+            if piece.startswith(_WIDE_MARKS):
+                raise DataError(_NO_WIDE)
+            yield piece.removeprefix(codecs.BOM_UTF8)
+            while piece := file.read(size):
+                yield piece
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        raise_alone(DataError(f"{path} could not be opened; check that it is complete"))
+
+
+def _open_plain(path: Path) -> IO[bytes]:
+    return open(path, "rb")
+
+
+def _open_zstd(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+
+
+_PACKED: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".zst": _open_zstd,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
+
+def _split_header(header: str, columns: Sequence[str], form: CsvFormat) -> tuple[str, list[str]]:
+    """The delimiter under which the header has most of the schema's columns."""
+
+    def score(delimiter: str) -> int:
+        present = {name.strip().casefold() for name in _names(header, delimiter)}
+        return sum(name.casefold() in present for name in columns)
+
+    delimiter = form.delimiter or max(_DELIMITERS, key=score)
+    return delimiter, _checked(_names(header, delimiter))
+
+
+def _names(header: str, delimiter: str) -> list[str]:
+    """The names of the columns, none if they are not well-formed.
+
+    Behind a delimiter that ends the line there is no column.
+    """
+    names = split_line(header, delimiter) or []
+    while names and not names[-1].strip():
+        names.pop()
+    return names
+
+
+def _checked(names: list[str]) -> list[str]:
+    if not names:
+        raise DataError(
+            "the first line of the CSV file is no well-formed list of names; check its quotes"
+        )
+    return names

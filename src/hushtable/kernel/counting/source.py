@@ -1,0 +1,243 @@
+"""Where tables come from: files, data frames, Arrow and Ibis tables, all as one Ibis table.
+
+Text stays text: nothing here looks at values to guess a type, a delimiter or a null, because one
+odd row must not change how the others are read. Nothing an engine says reaches the user, since
+engines quote values in their messages.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any, TypeVar
+
+from hushtable.errors import DataError
+from hushtable.kernel.counting.columns import ColumnError, match_columns, select_columns
+from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.kernel.counting.files import find_files, names_files
+from hushtable.kernel.counting.parquet import open_parquet
+from hushtable.kernel.counting.readable import readable
+from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.sqlite import sqlite_table
+from hushtable.kernel.counting.stream import Stream
+from hushtable.kernel.counting.values import id_text, value_text
+from hushtable.scratch import spill_folder
+
+_Found = TypeVar("_Found")
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_PARQUET_ENDINGS = (".parquet", ".pq")
+# What a file says of all its rows at once must not decide which of them are read. Besides, a filter
+# that is pushed down works out every code a second time, ten times as slowly for numbers in text.
+_DISABLED = "filter_pushdown,join_filter_pushdown,statistics_propagation"
+
+
+@contextmanager
+def open_table(
+    data: Any,
+    columns: Sequence[str],
+    form: CsvFormat | None = None,
+    *,
+    ids: Collection[str] = (),
+) -> Iterator[Any]:
+    """An Ibis table with these columns of the data, renamed to c0, c1, …
+
+    In those that hold ids, text that is broken has a mark that no other text has.
+    """
+    import ibis
+
+    with spill_folder() as spill:
+        # Extensions are never fetched: counting must not talk to anyone.
+        connection = ibis.duckdb.connect(
+            temp_directory=str(spill),
+            autoinstall_known_extensions=False,
+            allow_community_extensions=False,
+        )
+        try:
+            # How far a query is, and so how long it takes, is nobody's business; it would also
+            # be printed among our own output.
+            connection.con.execute("SET enable_progress_bar = false")
+            connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
+            with silent_engine("the table could not be opened"):
+                table = _any_table(connection, data, columns, form or CsvFormat(), ids)
+            yield table
+        finally:
+            connection.disconnect()
+
+
+def interruptible(table: Any, work: Callable[[], _Found]) -> _Found:
+    """Let the engine of a table work in another thread, and stop it when a signal comes.
+
+    Signals are handled between the steps of the main thread; an engine can take hours over one.
+    """
+    found: Future[_Found] = Future()
+    worker = Thread(target=_fulfil, args=(found, work))
+    try:
+        _start_undisturbed(worker)
+        while not found.done():  # a signal that another thread takes does not end a wait
+            wait([found], timeout=0.2)
+        return found.result()
+    except KeyboardInterrupt:
+        while worker.is_alive():  # it may be between two queries
+            table.get_backend().con.interrupt()
+            worker.join(0.1)
+        raise
+
+
+def _start_undisturbed(worker: Thread) -> None:
+    """Start a thread, which will hear no signals; one that comes meanwhile waits for that."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        worker.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _fulfil(found: Future[_Found], work: Callable[[], _Found]) -> None:
+    try:
+        found.set_result(work())
+    except BaseException as problem:
+        found.set_exception(problem)
+
+
+def _any_table(
+    connection: Any, data: Any, columns: Sequence[str], form: CsvFormat, ids: Collection[str]
+) -> Any:
+    import ibis
+
+    if names_files(data):
+        return _open_files(connection, find_files(data), columns, form, ids)
+    if isinstance(data, ibis.Table):
+        return _open_ibis(connection, data, columns, ids)
+    with silent_engine("the table in memory could not be converted to Arrow"):
+        return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
+
+
+def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
+    connection.con.register("hush_source", source)
+    return select_columns(connection.table("hush_source"), range(len(columns)))
+
+
+def column_names(data: Any) -> list[str]:
+    """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
+    if names_files(data):
+        path = find_files(data)[0]
+        if is_csv(path):
+            return header_names(path)
+        import pyarrow.parquet as pq
+
+        with silent_engine(f"{path} is not a readable Parquet or CSV file"):
+            return list(pq.read_schema(path).names)
+    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if names is None:
+        raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
+    return [str(name) for name in names]
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _open_files(
+    connection: Any,
+    paths: Sequence[str],
+    columns: Sequence[str],
+    form: CsvFormat,
+    ids: Collection[str],
+) -> Any:
+    shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
+    with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):
+        if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
+            return open_parquet(connection, paths, columns, ids)
+        if not all(is_csv(path) for path in paths):
+            raise DataError(f"{shown} is neither CSV nor Parquet by its ending (.csv, .parquet)")
+        stream, positions = csv_source(paths, columns, form)
+        connection.con.register("hush_source", stream)
+        return select_columns(connection.table("hush_source"), positions)
+
+
+# ── tables in memory and in other engines ────────────────────────────────────────────────────────
+
+
+def _arrow(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    import pyarrow as pa
+
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas":
+        return _from_pandas(data, columns, ids)
+    if library == "polars":
+        return _from_polars(data.lazy(), columns)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    elif not isinstance(data, pa.Table | pa.RecordBatchReader):
+        if not hasattr(data, "__arrow_c_stream__"):
+            raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
+        data = pa.RecordBatchReader.from_stream(data)
+    positions = match_columns(data.schema.names, columns)
+    if isinstance(data, pa.Table):
+        return data.select(positions)
+    needed = pa.schema([data.schema.field(position) for position in positions])
+    return pa.RecordBatchReader.from_batches(needed, (batch.select(positions) for batch in data))
+
+
+def _from_pandas(frame: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    """Column by column; mixed columns become text value by value, so that none sets a type."""
+    import pyarrow as pa
+
+    arrays = []
+    positions = match_columns([str(name) for name in frame.columns], columns)
+    for name, position in zip(columns, positions, strict=True):
+        series = frame.iloc[:, position]
+        text = id_text if name in ids else value_text
+        if hasattr(series, "cat"):
+            arrays.append(_texts(series.cat.categories, text).take(_places(series.cat.codes)))
+        elif series.dtype == object or getattr(series.dtype, "storage", None) == "python":
+            arrays.append(_texts(series, text))
+        else:
+            arrays.append(pa.Array.from_pandas(series))
+    return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
+
+
+def _from_polars(frame: Any, columns: Sequence[str]) -> Any:
+    """Python objects are refused: what Polars hands over is where they lie in memory."""
+    import polars as pl
+
+    present = frame.collect_schema()
+    names = [present.names()[i] for i in match_columns(present.names(), columns)]
+    for name, column in zip(names, columns, strict=True):
+        if present[name] == pl.Object:
+            raise ColumnError(column, "object")
+    return frame.select(names).collect().to_arrow()
+
+
+def _places(codes: Any) -> Any:
+    """Where each row's category stands; pandas writes −1 for a missing one."""
+    import pyarrow as pa
+
+    return pa.array(codes.to_numpy(), mask=codes.to_numpy() < 0)
+
+
+def _texts(values: Any, text: Callable[[Any], str | None]) -> Any:
+    import pyarrow as pa
+
+    return pa.array([text(value) for value in values], pa.large_string())
+
+
+def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    """A DuckDB table is counted where it is; of others, the columns are streamed over.
+
+    Engines differ in what they cast and when they fail, so that encoding runs in DuckDB only.
+    """
+    needed = select_columns(table, match_columns(table.columns, columns))
+    engine = table.get_backend().name
+    if engine == "duckdb":
+        return needed
+    with silent_engine("the Ibis table could not be read from its engine"):
+        if engine == "sqlite":
+            return _register(connection, sqlite_table(needed), columns)
+        declared = readable(needed.schema().to_pyarrow().empty_table(), columns).schema
+        stream = Stream(declared, lambda: readable(needed.to_pyarrow_batches(), columns, ids))
+        return _register(connection, stream, columns)

@@ -1,0 +1,34 @@
+"""The trusted holder of true data: it charges, then draws, then answers."""
+
+from hushtable.kernel.curator.curator import Curator
+from hushtable.kernel.curator.measurement import Measurement, Selection
+from hushtable.kernel.curator.network_scores import (
+    Assignment,
+    Distance,
+    Family,
+    FamilyScores,
+    Information,
+)
+from hushtable.kernel.curator.partition import Grid, Marginal, Partition, Regions, View, Whole
+from hushtable.kernel.curator.scores import LargestPart, Score
+from hushtable.kernel.curator.summary import NoisySummary
+
+__all__ = [
+    "Assignment",
+    "Curator",
+    "Distance",
+    "Family",
+    "FamilyScores",
+    "Grid",
+    "Information",
+    "LargestPart",
+    "Marginal",
+    "Measurement",
+    "NoisySummary",
+    "Partition",
+    "Regions",
+    "Score",
+    "Selection",
+    "View",
+    "Whole",
+]

@@ -1,0 +1,237 @@
+"""The curator: the only thing that holds true data, and the only thing that answers about it.
+
+Every question names its ε. The curator checks the question, charges ε, draws noise scaled to what
+one person can change, and answers; a question that cannot be paid is refused with nothing drawn.
+What is done with the answers is post-processing and cannot weaken the guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
+
+from hushtable.errors import BudgetError, OptionError
+from hushtable.kernel.curator.dense import add_noise, regions_eta
+from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
+from hushtable.kernel.curator.measurement import Measurement, Selection
+from hushtable.kernel.curator.network_scores import FamilyScores
+from hushtable.kernel.curator.own import own_partition, own_score, own_transform
+from hushtable.kernel.curator.partition import Partition, Regions, Whole
+from hushtable.kernel.curator.scores import Score
+from hushtable.kernel.curator.select import Memory, score_values
+from hushtable.kernel.curator.summary import (
+    ROOM,
+    NoisySummary,
+    held_places_eta,
+    own_rule,
+    own_sketch,
+    own_structure,
+    sketched,
+    sparse_counts,
+    summarise,
+)
+from hushtable.kernel.maps import Product
+from hushtable.kernel.maps.hashing import Sketch
+from hushtable.kernel.maps.rules import Rule
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.loss import (
+    ETA_LIMIT,
+    EpsilonLike,
+    Exposure,
+    check_scale,
+    parse_epsilon,
+)
+
+if TYPE_CHECKING:
+    from hushtable.kernel.noise.bulk import Noise
+
+
+class Tally:
+    """How far all the draws so far may be, together, from the ideal law."""
+
+    def __init__(self) -> None:
+        self.eta = Fraction(0)
+        self._lock = threading.Lock()
+
+    def add(self, eta: Fraction) -> None:
+        with self._lock:
+            self.eta += eta
+        if self.eta > ETA_LIMIT:
+            raise BudgetError("so many draws that the samplers' precision no longer suffices")
+
+
+class _Sealed:
+    """True data that does not print: not in a repr, nor in a listing of variables."""
+
+    __slots__ = ("data", "memory")
+
+    def __init__(self, data: Holding) -> None:
+        self.data = data
+        self.memory: Memory = {}
+
+
+class Curator:
+    """Holds true data; answers questions about it with noise, each for its ε."""
+
+    def __init__(
+        self,
+        data: Holding,
+        *,
+        exposure: Exposure,
+        account: Account,
+        noise: Noise,
+        tally: Tally | None = None,
+    ) -> None:
+        self.__held = _Sealed(data)
+        self._exposure = exposure
+        self._account = account
+        self._noise = noise
+        self._tally = tally or Tally()
+
+    def __repr__(self) -> str:
+        return f"<Curator of a domain of shape {self.shape}, ε left: {float(self.left):g}>"
+
+    def __reduce__(self) -> NoReturn:
+        # A copy would take the data elsewhere, and its account would be spent twice.
+        raise TypeError("a curator holds true data: it cannot be copied or pickled")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The domain: how many codes each attribute has."""
+        return self.__held.data.shape
+
+    @property
+    def left(self) -> Fraction:
+        """The largest ε that would still be accepted."""
+        return self._account.left
+
+    @property
+    def spent(self) -> Fraction:
+        """The ε charged so far."""
+        return self._account.spent
+
+    @property
+    def eta(self) -> Fraction:
+        """How far all draws so far may be from the ideal law: of public numbers and the questions.
+
+        Parts of a table that was split have one sum.
+        """
+        return self._tally.eta
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody can know its noise: false for an experiment's injected randomness."""
+        return self._noise.private
+
+    def noisy_counts(self, partition: Partition, *, epsilon: EpsilonLike) -> Measurement:
+        """The count of every part, empty ones included.
+
+        A row that appears changes one count by one; a row that moves changes two, where there are
+        two.
+        """
+        partition = self._own_partition(partition)
+        amount, scale = self._price(epsilon, entering=1, moving=min(2, partition.parts))
+        self._account.charge(amount)
+        values = part_counts(self.__held.data, partition)
+        eta = self._noise.add_laplace(values, scale)
+        if isinstance(partition, Regions):
+            most = max(partition.parts, math.prod(partition.shape))
+            eta = regions_eta(most, amount, self._exposure)
+        self._tally.add(eta)
+        return Measurement(values, scale, amount, {"parts": partition.parts})
+
+    def noisy_total(self, *, epsilon: EpsilonLike) -> Measurement:
+        """The number of rows that count, as a measurement of one value."""
+        return self.noisy_counts(Whole(self.shape), epsilon=epsilon)
+
+    def noisy_coefficients(self, transform: Product, *, epsilon: EpsilonLike) -> Measurement:
+        """Every coefficient of a product of transforms of the dense matrix of counts.
+
+        The measurement's scale is that of a coefficient whose factor is one.
+        """
+        transform = own_transform(transform)
+        self._check_shape(transform.shape)
+        amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
+        check_scale(scale * max(factor for _, factor in transform.blocks()))
+        self._account.charge(amount)
+        values = dense_counts(self.__held.data, transform.coefficient_shape)
+        transform.forward_within(values)
+        self._tally.add(add_noise(values, transform, scale, self._noise))
+        return Measurement(values, scale, amount, {"transform": transform.to_dict()})
+
+    def noisy_summary(
+        self, structure: Structure, rule: Rule, *, epsilon: EpsilonLike, rooted: bool = False
+    ) -> NoisySummary:
+        """What a rule keeps of every place of a structure, empty ones included, with noise.
+
+        `rooted` drops dyadic nodes with a missing ancestor before anything is sampled.
+        """
+        structure, rule = own_structure(structure), own_rule(rule)
+        self._check_shape(structure.shape)
+        if rooted and structure.on != "dyadic":
+            raise OptionError("only nodes of dyadic ranges have ancestors")
+        amount, scale = self._price(epsilon, entering=structure.entering, moving=structure.moving)
+        check_scale(scale * ROOM)
+        data = sparse_counts(self.__held.data)
+        self._account.charge(amount)
+        kept, eta = summarise(data, structure, rule, scale, self._noise, rooted=rooted)
+        self._tally.add(eta + held_places_eta(structure, scale, self._exposure))
+        return NoisySummary(kept, scale, amount, {"on": structure.on, **rule.to_dict()})
+
+    def noisy_sketch(self, sketch: Sketch, *, epsilon: EpsilonLike) -> Measurement:
+        """Every bucket of a count sketch."""
+        sketch = own_sketch(sketch)
+        self._check_shape(sketch.shape)
+        amount, scale = self._price(epsilon, entering=sketch.entering, moving=sketch.moving)
+        data = sparse_counts(self.__held.data)
+        self._account.charge(amount)
+        values = sketched(data, sketch)
+        self._tally.add(self._noise.add_laplace(values, scale))
+        return Measurement(values, scale, amount, sketch.to_dict())
+
+    def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
+        """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
+        score = own_score(score)
+        self._check_shape(score.shape if isinstance(score, FamilyScores) else score.partition.shape)
+        amount, doubled = self._price(epsilon, entering=2 * score.entering, moving=2 * score.moving)
+        self._account.charge(amount)
+        values = score_values(self.__held.data, score, self.__held.memory)
+        choice, eta = self._noise.choose([value / doubled for value in values])
+        self._tally.add(eta)
+        return Selection(choice, amount, score.to_dict())
+
+    def split(self, partition: Partition) -> tuple[Curator, ...]:
+        """One curator per part. Together they cost the most expensive of them under add-remove,
+        and the two most expensive under replace-one, where a person can move between parts."""
+        partition = self._own_partition(partition)
+        accounts = self._account.split(partition.parts, self._exposure.neighbours)
+        parts = split_data(self.__held.data, partition)
+        return tuple(
+            Curator(
+                part,
+                exposure=self._exposure,
+                account=account,
+                noise=self._noise,
+                tally=self._tally,
+            )
+            for part, account in zip(parts, accounts, strict=True)
+        )
+
+    def _price(
+        self, epsilon: EpsilonLike, *, entering: int, moving: int
+    ) -> tuple[Fraction, Fraction]:
+        """ε as an exact number, and the scale that makes one person's change cost that much."""
+        amount = parse_epsilon(epsilon)
+        return amount, self._exposure.scale(amount, entering=entering, moving=moving)
+
+    def _own_partition(self, partition: Partition) -> Partition:
+        own = own_partition(partition)
+        self._check_shape(own.shape)
+        return own
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if shape != self.shape:
+            raise OptionError(f"made for a domain of shape {shape}; this one is {self.shape}")

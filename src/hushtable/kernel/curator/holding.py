@@ -1,0 +1,99 @@
+"""The true data as the curator holds it: rows or cells, summed over parts or laid out densely."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.kernel.curator.partition import Codes, Partition
+
+Holding = Counts | CodedColumns
+
+_CHUNK = 2**20
+
+
+def part_counts(data: Holding, partition: Partition) -> NDArray[np.int64]:
+    """How many rows are in each part."""
+    totals = np.zeros(partition.parts, np.int64)
+    for codes, rows in _chunks(data):
+        part = partition.part_of(codes)
+        inside = part >= 0
+        np.add.at(totals, part[inside], rows[inside])
+    return totals
+
+
+def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The count of every cell of the domain, in the first corner of an array of some shape."""
+    dense = np.zeros(shape, np.int64)
+    if isinstance(data, Counts):
+        _lay_out(data, dense)
+    else:
+        for codes, rows in _chunks(data):
+            np.add.at(dense, codes, rows)
+    return dense
+
+
+def _lay_out(data: Counts, dense: NDArray[np.int64]) -> None:
+    """Write each count to its place, on every core: codes are distinct, so none meets another."""
+    flat = dense.reshape(-1)
+
+    def write(first: int) -> None:
+        codes = data.codes[first : first + _CHUNK]
+        flat[_relocated(codes, data.shape, dense.shape)] = data.counts[first : first + _CHUNK]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(write, range(0, len(data.codes), _CHUNK)))
+
+
+def _relocated(
+    codes: NDArray[np.int64], shape: tuple[int, ...], room: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """The linear codes of cells in a larger array in whose first corner their own stands.
+
+    An axis that grows pushes whatever stands before it outwards: by the room it gains, as many
+    times as there are rows of it before the cell.
+    """
+    places = codes
+    rows, space = 1, 1  # the cells of a row along this axis, and the room behind the axis
+    for size, wide in zip(reversed(shape[1:]), reversed(room[1:]), strict=True):
+        rows *= size
+        if size != wide:
+            places = places + codes // rows * ((wide - size) * space)
+        space *= wide
+    return places
+
+
+def split_data(data: Holding, partition: Partition) -> list[Holding]:
+    """The rows of each part, as holdings over the same domain."""
+    part = np.concatenate(
+        [np.zeros(0, np.int64), *(partition.part_of(codes) for codes, _ in _chunks(data))]
+    )
+    order = np.argsort(part, kind="stable")
+    ends = np.searchsorted(part[order], np.arange(partition.parts + 1))
+    return [_taken(data, order[ends[i] : ends[i + 1]]) for i in range(partition.parts)]
+
+
+def _taken(data: Holding, rows: NDArray[np.intp]) -> Holding:
+    if isinstance(data, Counts):
+        return Counts(data.shape, data.codes[rows], data.counts[rows])
+    return CodedColumns(data.shape, tuple(column[rows] for column in data.columns))
+
+
+def _chunks(data: Holding) -> list[tuple[Codes, NDArray[np.int64]]]:
+    """The held rows piece by piece: their codes by attribute, and how many rows each stands for."""
+    if isinstance(data, Counts):
+        return [
+            (np.unravel_index(data.codes[i : i + _CHUNK], data.shape), data.counts[i : i + _CHUNK])
+            for i in range(0, len(data.codes), _CHUNK)
+        ]
+    return [
+        (
+            tuple(column[i : i + _CHUNK] for column in data.columns),
+            np.ones(len(data.columns[0][i : i + _CHUNK]), np.int64),
+        )
+        for i in range(0, len(data.columns[0]), _CHUNK)
+    ]

@@ -1,0 +1,242 @@
+"""Families: a child and its parents, each at a level, as a Bayesian network knows them.
+
+The scores say how much a child depends on its parents. Each measure stands beside what one row can
+change in it, in counts and not in probabilities: the number of rows is secret under add-remove, so
+no bound may rest on it.
+
+Scores are whole multiples of 1/UNIT, so that a choice by them is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.kernel.curator.partition import MOST_CELLS, View, check_views
+
+UNIT = 1024
+"""Scores are counted in parts of a row: so many to the row."""
+
+MOST_ROWS = 2**31
+
+Table = NDArray[np.int64]
+"""Counts of parents × child."""
+
+
+class Measure(Protocol):
+    """How much a child depends on its parents, and what one row can change in that."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def entering(self) -> int:
+        """The largest change, in units, when a row appears or disappears."""
+
+    @property
+    def moving(self) -> int:
+        """The largest change, in units, when a row becomes another."""
+
+    def of(self, table: Table) -> int:
+        """The score of a table, in units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """n·R: half the distance, in rows, between the table and the one of independence.
+
+    R = ½ Σ |c − a·b/n| over cells, with a and b the sums of rows and columns.
+
+    A row that enters changes one c by 1, and a·b/n by (n·a[y] + n·b[x] + n[x, y] − a·b) / n(n+1),
+    whose absolute values sum to at most (3n+1)/(n+1): together ½(4n+2)/(n+1) < 2. A row that moves
+    changes two c by 1; with A and B the sums without it, a·b/n changes by (A[y] − A[y'] + B[x] −
+    B[x'] + [x, y] − [x', y'])/n, at most (4n−2)/n: together ½(6n−2)/n < 3. Both are strict and
+    scores are rounded down, so that in whole units the bounds hold as they stand.
+    """
+
+    name: str = "R"
+
+    @property
+    def entering(self) -> int:
+        return 2 * UNIT
+
+    @property
+    def moving(self) -> int:
+        return 3 * UNIT
+
+    def of(self, table: Table) -> int:
+        rows = int(table.sum())
+        if not rows:
+            return 0
+        if rows >= MOST_ROWS:  # else n·c and a·b are below 2⁶²
+            table = table.astype(object)
+        by_parents, by_child = table.sum(axis=1), table.sum(axis=0)
+        apart = np.abs(rows * table - by_parents[:, None] * by_child)
+        total = sum(map(int, apart.sum(axis=1)))
+        return UNIT * total // (2 * rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """n·I: the mutual information of child and parents in nats, times the number of rows.
+
+    What a row changes grows with the number of rows, so at most `limit` of them are looked at: the
+    table is cut where its cells, in their order, add up to so many. A row that enters then enters
+    the cut table, or moves another row of it, or does neither. For tables of at most N rows
+
+        entering:                 N ln N − (N−1) ln(N−1)
+        moving, one side binary:  the same
+        moving, else:             2 ln((N+1)/2) + (N−1) ln((N+1)/(N−1))
+
+    Three units more cover the rounding: sums of 2²⁴ terms c ln c, c ≤ 2³¹, are right to a unit.
+    """
+
+    limit: int
+    binary: bool
+    """Whether every family has two children or two combinations of parents."""
+    name: str = "I"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.limit < MOST_ROWS:
+            raise OptionError(f"mutual information looks at 2 to {MOST_ROWS - 1:,} rows")
+
+    @property
+    def entering(self) -> int:
+        return self.moving  # the cut makes of some arrivals a move
+
+    @property
+    def moving(self) -> int:
+        n = self.limit
+        one = n * math.log(n) - (n - 1) * math.log(n - 1)
+        both = 2 * math.log((n + 1) / 2) + (n - 1) * math.log((n + 1) / (n - 1))
+        return math.ceil(UNIT * (one if self.binary else both)) + 3
+
+    def of(self, table: Table) -> int:
+        cut = np.minimum(np.cumsum(table), self.limit)
+        table = np.diff(cut, prepend=0).reshape(table.shape)
+        rows = int(cut[-1])
+        if not rows:
+            return 0
+        within, parents, child = (_sum_of_logs(c) for c in (table, table.sum(1), table.sum(0)))
+        return math.floor(UNIT * (rows * math.log(rows) + within - parents - child))
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """n·F, for a child of two values: how near the table is to one where parents decide the child.
+
+    F = −min over assignments of a value to each combination of parents, of (½ − K₀)₊ + (½ − K₁)₊,
+    K_v the share of rows that have value v and were assigned it. In doubled counts, with k_v rows,
+    (n − 2k₀)₊ + (n − 2k₁)₊: a row that enters changes n by one and at most one k by one, so each
+    term by at most one; a row that moves lowers at most one k and raises at most one, so the sum
+    changes by at most two, for every assignment and so for the best. Halved: one row, both times.
+    """
+
+    name: str = "F"
+
+    @property
+    def entering(self) -> int:
+        return UNIT
+
+    @property
+    def moving(self) -> int:
+        return UNIT
+
+    def of(self, table: Table) -> int:
+        rows = int(table.sum())
+        # best[k]: the largest k₁ among assignments with k₀ = k, beyond half of the rows pooled.
+        half = rows // 2 + 1
+        best = np.full(half + 1, -1, np.int64)
+        best[0] = 0
+        for zeros, ones in table.tolist():
+            taken = np.full_like(best, -1)
+            reached = min(zeros, half)
+            taken[reached:] = best[: len(best) - reached]
+            taken[half] = max(taken[half], int(best[max(half - zeros, 0) :].max()))
+            best = np.maximum(taken, np.where(best >= 0, best + ones, -1))
+        k0, k1 = np.arange(half + 1)[best >= 0], best[best >= 0]
+        short = np.maximum(rows - 2 * k0, 0) + np.maximum(rows - 2 * k1, 0)
+        return -(UNIT // 2) * int(short.min())
+
+
+MEASURES: tuple[type, ...] = (Distance, Information, Assignment)
+
+
+class Family(NamedTuple):
+    """A child and its parents, as places in a list of views."""
+
+    child: int
+    parents: tuple[int, ...]
+
+
+class FamilyScores:
+    """Candidate families, scored by one measure, each less a handicap that is public.
+
+    A handicap is a number of units that does not depend on the data, so it changes no sensitivity.
+    """
+
+    __slots__ = ("families", "handicaps", "measure", "shape", "views")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        views: Sequence[View],
+        families: Sequence[Family],
+        measure: Measure,
+        handicaps: Sequence[int] | None = None,
+    ) -> None:
+        if not any(type(measure) is known for known in MEASURES):
+            raise OptionError("the curator only knows the measures of `network_scores`")
+        self.shape = shape
+        self.views = tuple(views)
+        check_views(shape, self.views)
+        self.families = tuple(Family(child, tuple(parents)) for child, parents in families)
+        self.measure = measure
+        self.handicaps = tuple(map(int, handicaps or [0] * len(self.families)))
+        self._check()
+
+    def _check(self) -> None:
+        if not self.families or len(self.handicaps) != len(self.families):
+            raise OptionError("a choice needs candidates, and a handicap for each if any")
+        sizes = [view.size for view in self.views]
+        axes = [view.axis for view in self.views]
+        for child, parents in self.families:
+            combinations, seen = 1, {axes[child]}
+            for place in parents:
+                combinations *= sizes[place]
+                seen.add(axes[place])
+            if len(seen) <= len(parents):
+                raise OptionError("a family has each attribute once")
+            if combinations * sizes[child] > MOST_CELLS:
+                raise OptionError(f"a family has at most {MOST_CELLS:,} cells")
+            self._check_binary(sizes[child], combinations)
+
+    def _check_binary(self, child: int, combinations: int) -> None:
+        if isinstance(self.measure, Assignment) and child != 2:
+            raise OptionError("F is a score for children of two values")
+        promised = isinstance(self.measure, Information) and self.measure.binary
+        if promised and min(child, combinations) > 2:
+            raise OptionError("this family is not binary, and I was promised that all are")
+
+    @property
+    def entering(self) -> int:
+        return self.measure.entering
+
+    @property
+    def moving(self) -> int:
+        return self.measure.moving
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"score": self.measure.name, "candidates": len(self.families)}
+
+
+def _sum_of_logs(counts: NDArray[np.int64]) -> float:
+    """Σ c ln c over the counts above zero."""
+    positive = counts[counts > 1].astype(np.float64)  # 1 ln 1 is 0
+    return float(np.sum(positive * np.log(positive)))

@@ -1,0 +1,206 @@
+"""Products of transforms over large arrays: slab by slab, on every core.
+
+The last axes, as many as a core's share of the cache holds, are transformed together in one slab
+before the next is touched; each earlier axis then takes one pass, in tiles of neighbouring columns.
+Transforms along different axes commute, so those that change the length come first: they move the
+slab to where the others go on in place.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.kernel.maps.axis import AxisTransform, Floats, Integers
+
+# Values of a slab: the cores' slabs, in and out, fit the last cache together.
+_SLAB = 1 << 20
+# Columns of a tile: long enough for the memory, short enough for the nearest cache.
+_TILE = 1 << 10
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The transform of one axis, as a function of the middle axis of slabs."""
+
+    run: Callable[[Array, Array, int, int], None]
+    before: int
+    after: int
+    in_place: bool
+    idle: bool
+
+
+def forward(axes: Sequence[AxisTransform], counts: Integers) -> Integers:
+    """All coefficients; overwrites the counts where every axis is transformed in place."""
+    source = np.ascontiguousarray(counts)
+    return _apply(_forward_steps(axes), source, source)
+
+
+def forward_within(axes: Sequence[AxisTransform], room: Integers) -> None:
+    """All coefficients, in the same memory, in whose first corner the counts stand."""
+    steps = _forward_steps(axes)
+    split = _split(room.shape)
+    lines = room.reshape(-1, *room.shape[split:])
+    corner = (slice(None), *(slice(step.before) for step in steps[split:]))
+
+    grows = not all(step.in_place for step in steps[split:])
+
+    def run(part: slice) -> None:
+        counts = lines[part][corner].copy() if grows else lines[part]
+        _run_slab(steps[split:], counts, lines[part])
+
+    _run_all(run, _parts(len(lines), lines[0].size))
+    for axis in reversed(range(split)):
+        if not steps[axis].idle:
+            _run_tiles(steps[axis], room, room, axis)
+
+
+def _forward_steps(axes: Sequence[AxisTransform]) -> list[_Step]:
+    return [
+        _Step(
+            axis.forward_lines,
+            axis.size,
+            axis.coefficients,
+            axis.in_place,
+            axis.kind == "identity",
+        )
+        for axis in axes
+    ]
+
+
+def inverse(
+    axes: Sequence[AxisTransform], values: Array, out: Floats | None, *, compiled: bool
+) -> Floats:
+    """Estimated counts, in `out` if it is given."""
+    steps = [
+        _Step(
+            axis.inverse_lines if compiled else _plain_inverse(axis),
+            axis.coefficients,
+            axis.size,
+            axis.in_place,
+            axis.kind == "identity",
+        )
+        for axis in axes
+    ]
+    result = _apply(steps, np.ascontiguousarray(values), out)
+    if out is None or result is out:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def _plain_inverse(axis: AxisTransform) -> Callable[[Array, Array, int, int], None]:
+    def run(source: Array, target: Array, first: int, last: int) -> None:
+        target[:, :, first:last] = axis.inverse(source[:, :, first:last], 1)
+
+    return run
+
+
+def _apply(steps: Sequence[_Step], source: Array, out: Array | None) -> Array:
+    """Transform the last axes slab by slab, then each earlier one tile by tile.
+
+    The result is in `out` where the shape allows it; `out` may be the source, which is then lost.
+    """
+    split = _split([max(step.before, step.after) for step in steps])
+    shape = (*source.shape[:split], *(step.after for step in steps[split:]))
+    stays = all(step.in_place for step in steps[split:])
+    if out is not None and out.shape == shape and (stays or out is not source):
+        result = out
+    else:
+        result = np.empty(shape, np.float64 if out is None else out.dtype)
+    _run_slabs(steps[split:], source, result, split)
+    for axis in reversed(range(split)):
+        step, before = steps[axis], result
+        if not step.in_place:
+            shape = (*before.shape[:axis], step.after, *before.shape[axis + 1 :])
+            result = np.empty(shape, before.dtype)
+        if not step.idle:
+            _run_tiles(step, before, result, axis)
+    return result
+
+
+def _split(lengths: Sequence[int]) -> int:
+    """The first of the last axes that make up a slab: at least the last one alone."""
+    split = len(lengths) - 1
+    while split > 0 and math.prod(lengths[split - 1 :]) <= _SLAB:
+        split -= 1
+    return split
+
+
+def _run_slabs(steps: Sequence[_Step], source: Array, target: Array, split: int) -> None:
+    lines = math.prod(source.shape[:split])
+    source = source.reshape(lines, *source.shape[split:])
+    target = target.reshape(lines, *target.shape[split:])
+    _run_all(
+        lambda part: _run_slab(steps, source[part], target[part]), _parts(lines, source[0].size)
+    )
+
+
+def _parts(lines: int, size: int) -> list[slice]:
+    """Runs of lines that make up a slab each, and enough of them for every core."""
+    together = max(min(_SLAB // size, lines // (2 * _cores())), 1)
+    return [slice(first, min(first + together, lines)) for first in range(0, lines, together)]
+
+
+def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
+    """All steps on one slab: first those that move it, then those that stay in place."""
+    moving = [i for i, step in enumerate(steps) if not step.in_place]
+    block = source.astype(target.dtype, copy=False) if moving else source
+    for i in moving:
+        shape = (*block.shape[: i + 1], steps[i].after, *block.shape[i + 2 :])
+        goal = target if i == moving[-1] else np.empty(shape, target.dtype)
+        steps[i].run(_lines(block, i + 1), _lines(goal, i + 1), 0, math.prod(shape[i + 2 :]))
+        block = goal
+    if not moving and (source.dtype != target.dtype or not np.may_share_memory(source, target)):
+        np.copyto(target, source)  # through a copy, where integers become floats in one memory
+    for i, step in enumerate(steps):
+        if step.in_place and not step.idle:
+            view = _lines(target, i + 1)
+            step.run(view, view, 0, view.shape[2])
+
+
+def _run_tiles(step: _Step, source: Array, target: Array, axis: int) -> None:
+    """One step on an early axis, in tiles of columns; a source that has room is its own target."""
+    lines, goals = _lines(source, axis), _lines(target, axis)
+    columns, width = lines.shape[2], max(_TILE, _SLAB // 8 // lines.shape[1])
+
+    def run(tile: tuple[int, int]) -> None:
+        line, first = slice(tile[0], tile[0] + 1), tile[1]
+        last = min(first + width, columns)
+        if step.in_place or source is not target:
+            step.run(lines[line], goals[line], first, last)
+        else:
+            block = np.ascontiguousarray(lines[line, : step.before, first:last])
+            goal = np.empty((1, step.after, last - first), target.dtype)
+            step.run(block, goal, 0, last - first)
+            goals[line, :, first:last] = goal
+
+    _run_all(run, [(line, c) for line in range(len(lines)) for c in range(0, columns, width)])
+
+
+def _lines(array: Array, axis: int) -> Array:
+    """A view with the axis in the middle of three."""
+    return array.reshape(math.prod(array.shape[:axis]), array.shape[axis], -1)
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _run_all(run: Callable[[Any], None], tasks: Sequence[Any]) -> None:
+    """Run on every core; the pool lives no longer than the call: threads do not survive a fork."""
+    if len(tasks) == 1:
+        run(tasks[0])
+        return
+    with ThreadPoolExecutor(_cores()) as pool:
+        for _ in pool.map(run, tasks):
+            pass

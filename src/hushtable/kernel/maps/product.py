@@ -1,0 +1,194 @@
+"""Products of transforms: one along each axis of a matrix of counts.
+
+What one row changes is trusted, and checked by brute force on small shapes. Arithmetic is exact
+modulo 2⁶⁴: a coefficient that did not fit would be the true one, noise included, folded into 64
+bits, which tells no more than the true one does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.kernel.maps.axis import AxisTransform, Floats, Integers, Row
+from hushtable.remembered import remembered
+
+# Counts from which compiled code pays for its loading.
+_LARGE = 1 << 18
+_LARGE_INVERSE = 1 << 22
+# Domains of so few cells are searched for the pair of cells that differ most.
+_FEW_CELLS = 64
+# Numbers held at once while variances are added up over classes.
+_BATCH = 1 << 22
+
+
+@dataclass(frozen=True)
+class Product:
+    """One transform per axis, applied one after the other."""
+
+    axes: tuple[AxisTransform, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the counts it takes."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def coefficient_shape(self) -> tuple[int, ...]:
+        """The shape of the coefficients it makes."""
+        return tuple(axis.coefficients for axis in self.axes)
+
+    @property
+    def cells(self) -> int:
+        """How many coefficients there are in all."""
+        return math.prod(self.coefficient_shape)
+
+    @property
+    def entering(self) -> int:
+        """What one row changes by appearing: over several axes the changes multiply."""
+        return math.prod(axis.levels for axis in self.axes)
+
+    @cached_property
+    def moving(self) -> int:
+        """What one row changes by becoming another: one leaves, one enters, less what they share.
+
+        Let a = Πuᵢ and b = Πvᵢ be a coefficient of either row over its factor. Then
+        |a − b| = |a| + |b| − (1 + σ)·min(|a|, |b|), where σ = Πσᵢ is the sign of ab, and
+        min(|a|, |b|) ≥ Π min(|uᵢ|, |vᵢ|). Summed over all coefficients, the last terms factorise:
+        Σ|a − b| ≤ 2·entering − Π overlapᵢ − Π agreementᵢ, as no agreement is negative. Per-axis
+        figures for moving rows must not be multiplied: the true one can exceed their product.
+        """
+        if math.prod(self.shape) <= _FEW_CELLS:
+            return math.ceil(_largest_difference(tuple(map(_written_out, self.axes))))
+        overlap = math.prod(axis.overlap for axis in self.axes)
+        agreement = math.prod(axis.agreement for axis in self.axes)
+        return math.ceil(2 * self.entering - overlap - agreement)
+
+    def blocks(self) -> Iterator[tuple[tuple[slice, ...], Fraction]]:
+        """The parts of the coefficients whose noise has one scale, and the scale's factor."""
+        for combined in itertools.product(*(axis.classes for axis in self.axes)):
+            where = tuple(slice(c.start, c.stop) for c in combined)
+            yield where, math.prod((c.factor for c in combined), start=Fraction(1))
+
+    def forward(self, counts: Integers) -> Integers:
+        """All coefficients of a dense matrix of counts, which it may overwrite."""
+        if counts.size >= _LARGE:
+            from hushtable.kernel.maps import blocks
+
+            return blocks.forward(self.axes, counts)
+        for i, axis in enumerate(self.axes):
+            counts = axis.forward(counts, i)
+        return counts
+
+    def forward_within(self, room: Integers) -> None:
+        """All coefficients, in an array of their shape in whose first corner the counts stand.
+
+        Where axes grow, this spares the memory of a second array.
+        """
+        if room.shape != self.coefficient_shape or not room.flags.carray:
+            raise OptionError(f"this needs a C-contiguous array of shape {self.coefficient_shape}")
+        if room.size >= _LARGE:
+            from hushtable.kernel.maps import blocks
+
+            blocks.forward_within(self.axes, room)
+        else:
+            corner = tuple(slice(size) for size in self.shape)
+            room[...] = self.forward(room[corner].copy())
+
+    # From here on: the analyst's half.
+
+    def inverse(self, values: NDArray[Any], out: Floats | None = None) -> Floats:
+        """The counts that noisy coefficients suggest, in `out` if it is given.
+
+        Where no axis changes its length, `out` may be the memory of the values themselves.
+        """
+        self._check(values)
+        if out is not None and (out.shape != self.shape or out.dtype != np.float64):
+            raise OptionError(f"the estimates need an array of 64-bit floats of shape {self.shape}")
+        if out is not None or values.size >= _LARGE:
+            from hushtable.kernel.maps import blocks
+
+            compiled = values.size >= _LARGE_INVERSE and find_spec("numba") is not None
+            return blocks.inverse(self.axes, values, out, compiled=compiled)
+        estimates = np.array(values, dtype=np.float64)
+        for i, axis in enumerate(self.axes):
+            estimates = axis.inverse(estimates, i)
+        return estimates
+
+    def answer(self, values: NDArray[Any], rows: Sequence[Row]) -> float:
+        """The estimate of a box, of whose coefficients each axis has its row of weights."""
+        self._check(values)
+        block: Any = np.asarray(values[np.ix_(*(row.positions for row in rows))], np.float64)
+        for row in reversed(rows):
+            block = block @ row.weights
+        return float(block)
+
+    def variances(self, gains: Sequence[Floats], variance: Callable[[Fraction], float]) -> Floats:
+        """The noise variance of many boxes, from the gains of each along each axis.
+
+        `variance` is that of the noise on one coefficient, by its scale factor.
+        """
+        spread = self._class_variances(variance)
+        batch = max(_BATCH // spread.size, 1)
+        parts = []
+        for first in range(0, max(len(gains[0]), 1), batch):
+            total = np.broadcast_to(spread, (len(gains[0][first : first + batch]), *spread.shape))
+            for gain in gains:
+                total = np.einsum("qk...,qk->q...", total, gain[first : first + batch])
+            parts.append(total)
+        return np.concatenate(parts)
+
+    def _class_variances(self, variance: Callable[[Fraction], float]) -> Floats:
+        """The variance of one coefficient, by its class along each axis."""
+        factors = [factor for _, factor in self.blocks()]
+        known = {factor: variance(factor) for factor in set(factors)}
+        shape = [len(axis.classes) for axis in self.axes]
+        return np.array([known[factor] for factor in factors]).reshape(shape)
+
+    def _check(self, values: NDArray[Any]) -> None:
+        if values.shape != self.coefficient_shape:
+            raise OptionError(f"the coefficients must have the shape {self.coefficient_shape}")
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """How a manifest describes it."""
+        return [axis.to_dict() for axis in self.axes]
+
+
+_Rows = tuple[tuple[tuple[int, int], ...], ...]
+
+
+def _written_out(axis: AxisTransform) -> _Rows:
+    """The matrix over the factors of its rows, in plain ratios.
+
+    So the figure that is remembered for it depends on nothing but these, whoever made the axis.
+    """
+    factors = [c.factor for c in axis.classes for _ in range(c.start, c.stop)]
+    rows = np.array(axis.matrix(), np.int64).tolist()
+    ratios = ([entry / factor for entry in row] for row, factor in zip(rows, factors, strict=True))
+    return tuple(tuple((int(x.numerator), int(x.denominator)) for x in row) for row in ratios)
+
+
+def _ratios(rows: _Rows) -> NDArray[Any]:
+    return np.array([[Fraction(*entry) for entry in row] for row in rows], object)
+
+
+@remembered(1024)
+def _largest_difference(matrices: tuple[_Rows, ...]) -> Fraction:
+    """The largest Σ|a − b| over all pairs of cells."""
+    every: NDArray[Any] = np.ones((1, 1), object)
+    for rows in matrices:
+        every = np.kron(every, _ratios(rows))
+    common = math.lcm(*(Fraction(entry).denominator for entry in every.flat))
+    scaled = np.array([int(entry * common) for entry in every.flat], object).reshape(every.shape)
+    largest = max(abs(scaled - column[:, None]).sum(axis=0).max() for column in scaled.T)
+    return Fraction(int(largest), common)

@@ -1,0 +1,248 @@
+"""Counts of all nodes of a tree over an axis, read by least squares.
+
+M. Hay, V. Rastogi, G. Miklau, D. Suciu. Boosting the accuracy of differentially private histograms
+through consistency. PVLDB 3(1), 2010.
+
+| paper                                  | here                                                   |
+|----------------------------------------|--------------------------------------------------------|
+| k-ary tree over 2^l leaves             | any tree: given radices, or an attribute's hierarchy   |
+| noise Lap(ℓ/ε) on every node, ℓ levels | scale ℓ/ε, or each level its own share of the budget   |
+| root is measured                       | or not: its count is then the sum of its children      |
+| z̄ and h̄ (Theorem 3)                    | `consistency`, weighted by 1/factor²                   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import OptionError
+from hushtable.kernel.maps.axis import Floats, Integers, Row, ScaleClass, check_size
+from hushtable.kernel.maps.consistency import Reading
+from hushtable.kernel.maps.topology import (
+    Classified,
+    Groups,
+    Topology,
+    check_groups,
+    check_radices,
+    groups_of,
+)
+
+# A smaller share would be of no use, and noise of its scale would drown all other levels' digits.
+SMALLEST_SHARE = Fraction(1, 2**30)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The count of every node of a tree, level by level."""
+
+    size: int
+    groups: Groups | None = None
+    radices: tuple[int, ...] | None = None
+    root: bool = field(default=True, kw_only=True)
+    """Whether the total is measured too."""
+    shares: tuple[Fraction, ...] | None = field(default=None, kw_only=True)
+    """Each measured level's part of the budget, from the top; equal parts unless given."""
+
+    kind = "tree"
+    in_place = False
+
+    def __post_init__(self) -> None:
+        if (self.groups is None) is (self.radices is None):
+            raise OptionError("a tree is given by groups or by radices")
+        self._depth()
+        if type(self.root) is not bool:
+            raise OptionError("a tree has a root or not: true or false")
+        if self.shares is not None:
+            _check_shares(self.shares, self.levels)
+
+    @classmethod
+    def of(
+        cls,
+        attribute: Classified,
+        *,
+        root: bool = True,
+        shares: tuple[Fraction, ...] | None = None,
+    ) -> Tree:
+        """Build from an attribute's hierarchy."""
+        return cls(attribute.size, groups_of(attribute), root=root, shares=shares)
+
+    @classmethod
+    def uniform(
+        cls,
+        size: int,
+        branching: int,
+        *,
+        root: bool = True,
+        shares: tuple[Fraction, ...] | None = None,
+    ) -> Tree:
+        """Build a tree whose nodes have `branching` children each, the last ones perhaps fewer."""
+        check_size(size)
+        radices: list[int] = []
+        reach = 1
+        while reach < size:
+            if not branching >= 2:
+                raise OptionError("a tree needs a branching of at least 2")
+            radices.append(branching)
+            reach *= branching
+        return cls(size, None, tuple(radices), root=root, shares=shares)
+
+    @classmethod
+    def mixed(
+        cls,
+        size: int,
+        radices: Sequence[int],
+        *,
+        root: bool = True,
+        shares: tuple[Fraction, ...] | None = None,
+    ) -> Tree:
+        """Build a tree by the number of children at each level, from the root down."""
+        return cls(size, None, tuple(radices), root=root, shares=shares)
+
+    @cached_property
+    def tree(self) -> Topology:
+        if self.groups is not None:
+            return Topology.of_groups(self.size, self.groups)
+        return Topology.of_radices(self.size, self.radices or ())
+
+    def _depth(self) -> int:
+        """How many levels there are below the root; refuses what is not a tree."""
+        if self.groups is not None:
+            return max(check_groups(self.size, self.groups), default=-1) + 1
+        check_radices(self.size, self.radices or ())
+        return len(self.radices or ())
+
+    @property
+    def omitted(self) -> int:
+        """How many nodes have no coefficient: the root, if it is not measured nor a leaf."""
+        return int(not self.root and self.size > 1)
+
+    @property
+    def coefficients(self) -> int:
+        return self.tree.nodes - self.omitted
+
+    @property
+    def levels(self) -> int:
+        """One row adds 1 to one count of each level, down to its leaf.
+
+        With shares w of ℓ levels the factors are 1/(ℓ·w), and Σ ℓ·w = ℓ again.
+        """
+        return self._depth() + 1 - self.omitted
+
+    @property
+    def overlap(self) -> Fraction:
+        """Any two codes share the root, where it is measured, and all counts only ever grow."""
+        return Fraction(0) if self.omitted else 1 / self.level_factors[0]
+
+    @property
+    def agreement(self) -> Fraction:
+        return self.overlap
+
+    @property
+    def level_factors(self) -> tuple[Fraction, ...]:
+        """The scale factor of each measured level: a level of twice the budget has half of it."""
+        if self.shares is None:
+            return (Fraction(1),) * self.levels
+        return tuple(1 / (self.levels * share) for share in self.shares)
+
+    @cached_property
+    def classes(self) -> tuple[ScaleClass, ...]:
+        classes: list[ScaleClass] = []
+        ends = self.tree.offsets[self.omitted + 1 :]
+        for factor, end in zip(self.level_factors, ends, strict=True):
+            start = classes[-1].stop if classes else 0
+            if classes and classes[-1].factor == factor:
+                start = classes.pop().start
+            classes.append(ScaleClass(start, end - self.omitted, factor))
+        return tuple(classes)
+
+    def matrix(self) -> Integers:
+        rows = np.zeros((self.coefficients, self.size), np.int64)
+        for k in range(self.coefficients):
+            node = k + self.omitted
+            rows[k, self.tree.start[node] : self.tree.stop[node]] = 1
+        return rows
+
+    def forward(self, counts: Integers, axis: int) -> Integers:
+        """The sum over the codes of every measured node."""
+        sums = self.tree.sums(counts, axis)[self.omitted :]
+        return np.ascontiguousarray(np.moveaxis(sums, 0, axis))
+
+    def forward_lines(self, source: Integers, target: Integers, first: int, last: int) -> None:
+        from hushtable.kernel.maps import kernels
+
+        tree = self.tree
+        kernels.node_sums(
+            source, target, first, last, (self._place, tree.first, tree.fanout, tree.start)
+        )
+
+    @cached_property
+    def _place(self) -> Integers:
+        """Where each node's coefficient stands; −1 for a root without one."""
+        return np.arange(self.tree.nodes) - self.omitted
+
+    # From here on: the analyst's half.
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Least squares, weighted by 1/factor².
+
+        `precision` is what a subtree knows of its top, 1/variance, and `total` the variance of the
+        sum of what the children know: a node joins its own count and that sum by precision, and
+        spreads what is left over its children by variance.
+        """
+        tree = self.tree
+        weight = np.zeros(tree.nodes)
+        classes = np.zeros(tree.nodes, np.int64)
+        for k, c in enumerate(self.classes):
+            nodes = slice(c.start + self.omitted, c.stop + self.omitted)
+            weight[nodes], classes[nodes] = float(1 / c.factor**2), k
+        precision, below, total = weight.copy(), np.zeros(tree.nodes), np.ones(tree.nodes)
+        for depth in reversed(range(tree.depth)):
+            children = tree.level(depth + 1)
+            inner = np.unique(tree.parent[children])
+            cuts = tree.first[inner] - children.start
+            total[inner] = np.add.reduceat(1 / precision[children], cuts)
+            precision[inner] += 1 / total[inner]
+            below[inner] = 1 / (total[inner] * precision[inner])
+        own, share = weight / precision, 1 / (precision * total[tree.parent])
+        share[0] = 1.0
+        return Reading(tree, self._place, classes, len(self.classes), own, below, share)
+
+    def inverse(self, values: NDArray[Any], axis: int) -> Floats:
+        """The counts of the codes that fit all node counts best."""
+        return self.reading.inverse(values, axis)
+
+    def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
+        self.reading.inverse_lines(source, target, first, last)
+
+    def row(self, start: int, stop: int) -> Row:
+        return self.reading.row(start, stop)
+
+    def rows(self, queries: NDArray[Any]) -> Floats:
+        return self.reading.rows(queries)
+
+    def gains(self, starts: Any, stops: Any) -> Floats:
+        return self.reading.gains(starts, stops)
+
+    def to_dict(self) -> dict[str, Any]:
+        shares = None if self.shares is None else [str(share) for share in self.shares]
+        described = {"kind": self.kind, "size": self.size, "root": self.root, "shares": shares}
+        if self.groups is not None:
+            return {**described, "groups": [list(group) for group in self.groups]}
+        return {**described, "radices": list(self.radices or ())}
+
+
+def _check_shares(shares: tuple[Fraction, ...], levels: int) -> None:
+    if len(shares) != levels or not all(type(share) is Fraction for share in shares):
+        raise OptionError(f"a tree of {levels} measured levels needs a Fraction for each")
+    if min(shares) <= 0 or sum(shares) != 1:
+        raise OptionError("the levels' shares of the budget must be positive and add up to 1")
+    if min(shares) < SMALLEST_SHARE:
+        raise OptionError("a level's share of the budget must be at least 2^-30")

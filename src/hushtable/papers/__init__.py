@@ -1,0 +1,13 @@
+"""The figures of the papers, by name."""
+
+from __future__ import annotations
+
+from hushtable.papers import ispe, privbayes, privelet, sparse
+from hushtable.papers.figure import Figure, Setting, Statement
+from hushtable.papers.reproducing import Reproduced, reproduce
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure for paper in (privelet, sparse, ispe, privbayes) for figure in paper.FIGURES
+}
+
+__all__ = ["FIGURES", "Figure", "Reproduced", "Setting", "Statement", "reproduce"]

@@ -1,0 +1,302 @@
+"""The experiments of the PrivBayes papers: marginals of synthetic rows, and what they can teach.
+
+J. Zhang, G. Cormode, C. Procopiuc, D. Srivastava, X. Xiao. PrivBayes: private data release via
+Bayesian networks. SIGMOD 2014; ACM TODS 42(4), 2017. The overview (X. Xiao, 2014) gives the reasons
+that are judged here. The table is Adult where it is given, and a generated census otherwise.
+
+| paper | here |
+|---|---|
+| α-way marginals, average variation distance | `ways`, `distance` |
+| NoPrivacy, Majority | trained on real rows, `majority` |
+| noise in the whole frequency matrix | `whole table`: `basic`, where the cells can be listed |
+
+Deviations. The classifier is logistic regression, not a support vector machine; `independent` takes
+every column as it is, in another order of rows, and `bootstrap` draws rows of the table itself:
+neither is private. ε is under add-remove, where the papers replace a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hushtable.evaluation.experiment import Key, Row, Task
+from hushtable.evaluation.plots import draw_lines
+from hushtable.evaluation.real_tables import adult
+from hushtable.evaluation.synthetic_rows import (
+    CodedTable,
+    Columns,
+    Marginals,
+    Target,
+    majority_misclassified,
+    misclassified,
+    synthetic,
+)
+from hushtable.generators.small_census import census, census_schema
+from hushtable.papers.figure import Figure, Setting, Statement
+from hushtable.papers.trends import FEWEST, TOO_FEW, Curve, below, runs, trend_statement, values_of
+from hushtable.schema import Schema
+
+EPSILONS = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
+WHOLE = "whole table"
+MOST_CELLS = 10**6
+"""A larger domain is not noised as a whole: that is what PrivBayes is for."""
+TESTED = 5
+"""One row in so many is kept from training, to test by."""
+_SEED = 1
+
+
+def table(setting: Setting) -> CodedTable:
+    """Adult where it is given, otherwise the generated census."""
+    if "adult" not in setting.data:
+        return CodedTable.of(
+            "census", census_schema(), census(setting.size(1_000, 50_000), seed=_SEED)
+        )
+    schema, rows = adult(setting.data["adult"])
+    found = CodedTable.of("adult", schema, rows)
+    some = np.random.default_rng(_SEED).permutation(found.rows)
+    return found.take(some[: setting.size(1_000, found.rows)])
+
+
+def epsilons(setting: Setting) -> tuple[str, ...]:
+    """Those of the papers; their ends for a quick run."""
+    return EPSILONS[:: len(EPSILONS) - 1] if setting.quick else EPSILONS
+
+
+def targets(schema: Schema) -> list[Target]:
+    """What the papers' classifiers tell of Adult; the like for the census."""
+    if schema.name == "adult":
+        degrees = ("Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate")
+        return [
+            Target.of("earns over 50K", schema, "salary-class", ">50K"),
+            Target.of("is female", schema, "sex", "Female"),
+            Target.of("never married", schema, "marital-status", "Never-married"),
+            Target.of("has a degree", schema, "education", *degrees),
+        ]
+    income, age = schema.index("income"), schema.index("age")
+    jobs = ("Students", "Retired", "Not working")
+    return [
+        Target("earns 40 or more", income, tuple(range(8, schema.shape[income]))),
+        Target("is 60 or older", age, tuple(range(60, schema.shape[age]))),
+        Target.of("does not work", schema, "occupation", *jobs),
+    ]
+
+
+def _tasks(
+    experiment: str,
+    methods: dict[str, tuple[str, ...]],
+    measure: Callable[[CodedTable, str, str, Key, int], Iterator[Row]],
+    known: CodedTable,
+    repetitions: int,
+) -> list[Task]:
+    """A task for each method, ε and repetition; a method without ε has none."""
+    tasks = []
+    for method, epsilons in methods.items():
+        for epsilon in epsilons:
+            for repetition in range(repetitions):
+                key: Key = {
+                    "experiment": experiment,
+                    "data": known.name,
+                    "rows": known.rows,
+                    "method": method,
+                    "epsilon": float(epsilon) if epsilon else None,
+                    "repetition": repetition,
+                    "seed": _SEED,
+                }
+                run = partial(measure, known, method, epsilon, key, repetition)
+                tasks.append(Task(key, run))
+    return tasks
+
+
+# ── marginals ────────────────────────────────────────────────────────────────────────────────────
+
+
+def marginal_tasks(setting: Setting) -> list[Task]:
+    """Distances of the rows of each method, at each ε."""
+    known = table(setting)
+    true = Marginals(known)
+    methods = {"privbayes": epsilons(setting), "independent": ("",), "bootstrap": ("",)}
+    if known.schema.cells <= MOST_CELLS:
+        methods[WHOLE] = epsilons(setting)
+    measure = partial(_distances, true)
+    return _tasks("privbayes-marginals", methods, measure, known, setting.size(1, 10))
+
+
+def _distances(
+    true: Marginals, known: CodedTable, method: str, epsilon: str, key: Key, repetition: int
+) -> Iterator[Row]:
+    rows = _rows(known, method, epsilon, key, repetition)
+    for ways, distance in true.distances(rows).items():
+        yield {"ways": ways, "distance": distance}
+
+
+def _rows(known: CodedTable, method: str, epsilon: str, key: Key, repetition: int) -> Columns:
+    random = np.random.default_rng([_SEED, repetition])
+    if method == "independent":
+        return [random.permutation(column) for column in known.columns]
+    if method == "bootstrap":
+        return known.take(random.integers(0, known.rows, known.rows)).columns
+    mechanism = "basic" if method == WHOLE else method
+    return synthetic(known, key, mechanism=mechanism, epsilon=epsilon, seed=_SEED + repetition)
+
+
+def draw_marginals(results: pa.Table, folder: Path) -> list[Path]:
+    """The distance against ε, a panel for each number of attributes."""
+    path = folder / "privbayes-marginals.png"
+    draw_lines(
+        at_every_epsilon(results), path, x="epsilon", y="distance", by=("method",), panels="ways",
+        title="Synthetic rows: mean total variation distance of marginals",
+    )  # fmt: skip
+    return [path]
+
+
+def at_every_epsilon(results: pa.Table) -> pa.Table:
+    """What has no ε drawn as a line all along: its rows at every ε."""
+    private = results.filter(pc.is_valid(results["epsilon"]))
+    others = results.filter(pc.is_null(results["epsilon"]))
+    place = others.column_names.index("epsilon")
+    copies = [
+        others.set_column(place, "epsilon", pa.array([epsilon] * others.num_rows, pa.float64()))
+        for epsilon in values_of(results, "epsilon")
+    ]
+    return pa.concat_tables([private, *copies])
+
+
+def marginal_verdict(results: pa.Table) -> list[Statement]:
+    """By the number of attributes: against ε, independent columns, and a noised whole table."""
+    found = []
+    for ways in values_of(results, "ways"):
+        curve = Curve.of(results, "distance", "epsilon", method="privbayes", ways=ways)
+        paper = f"More privacy costs accuracy: the distance falls as ε grows ({ways}-way)"
+        found.append(trend_statement(paper, curve, ("falls",), digits=4))
+    for ways in (ways for ways in values_of(results, "ways") if ways > 1):
+        found.append(_beats_independent(results, ways))
+    for ways in values_of(results, "ways"):
+        found.append(_beats_whole(results, ways))
+    return found
+
+
+def _beats_independent(results: pa.Table, ways: int) -> Statement:
+    paper = f"A network tells how attributes depend: nearer than independent columns ({ways}-way)"
+    alone = runs(results, "distance", method="independent", ways=ways)
+    curve = Curve.of(results, "distance", "epsilon", method="privbayes", ways=ways)
+    again = runs(results, "distance", method="bootstrap", ways=ways)
+    seen = f"{curve.text(4)}; independent {alone.mean():.4f}, bootstrap {again.mean():.4f}"
+    if not curve.enough:
+        return Statement(paper, seen, None, TOO_FEW)
+    pairs = zip(curve.values, curve.runs, strict=True)
+    nearer = [value for value, held in pairs if below(held, alone)]
+    if not nearer:
+        return Statement(paper, seen, False, "at no ε")
+    why = "" if len(nearer) == len(curve.values) else f"from ε = {min(nearer):g} on"
+    return Statement(paper, seen, max(curve.values) in nearer, why)
+
+
+def _beats_whole(results: pa.Table, ways: int) -> Statement:
+    """The overview's reason: noise in small tables does less harm than noise in all cells."""
+    paper = f"Noise in small tables does less harm than noise in the whole table ({ways}-way)"
+    ours, whole = (
+        Curve.of(results, "distance", "epsilon", method=method, ways=ways)
+        for method in ("privbayes", WHOLE)
+    )
+    if not whole.runs:
+        return Statement(paper, "", None, "the domain is too large to be noised as a whole")
+    seen = f"{ours.text(4)}; whole table {whole.text(4)}"
+    if not ours.enough:
+        return Statement(paper, seen, None, TOO_FEW)
+    pairs = zip(ours.values, ours.runs, whole.runs, strict=True)
+    worse = [value for value, small, large in pairs if not below(small, large)]
+    why = f"not at ε = {', '.join(f'{value:g}' for value in worse)}" if worse else ""
+    return Statement(paper, seen, not worse, why)
+
+
+# ── classifiers ──────────────────────────────────────────────────────────────────────────────────
+
+
+def classifier_tasks(setting: Setting) -> list[Task]:
+    """What classifiers tell wrongly that learned from synthetic rows, real ones, and nothing."""
+    methods = {"privbayes": epsilons(setting), "real rows": ("",), "majority": ("",)}
+    return _tasks(
+        "privbayes-classification", methods, _mistakes, table(setting), setting.size(1, 5)
+    )
+
+
+def _mistakes(
+    known: CodedTable, method: str, epsilon: str, key: Key, repetition: int
+) -> Iterator[Row]:
+    order = np.random.default_rng([_SEED, 2, repetition]).permutation(known.rows)
+    kept = known.rows // TESTED
+    train, test = known.take(order[kept:]), known.take(order[:kept]).columns
+    rows = train.columns
+    if method == "privbayes":
+        rows = _rows(train, method, epsilon, key, repetition)
+    for target in targets(known.schema):
+        if method == "majority":
+            wrong = majority_misclassified(rows, test, target)
+        else:
+            wrong = misclassified(rows, test, known.schema.shape, target)
+        yield {"target": target.name, "misclassified": wrong}
+
+
+def draw_classifiers(results: pa.Table, folder: Path) -> list[Path]:
+    """The share of mistakes against ε, a panel for each target."""
+    path = folder / "privbayes-classification.png"
+    draw_lines(
+        at_every_epsilon(results), path, x="epsilon", y="misclassified", by=("method",),
+        panels="target", log="x",
+        title="Classifiers that learned from synthetic rows, tested on real ones",
+    )  # fmt: skip
+    return [path]
+
+
+def classifier_verdict(results: pa.Table) -> list[Statement]:
+    """For each target: against ε, and beside a guess and real rows."""
+    found = []
+    for target in values_of(results, "target"):
+        curve = Curve.of(results, "misclassified", "epsilon", method="privbayes", target=target)
+        paper = f"More privacy costs accuracy: fewer mistakes as ε grows ({target})"
+        found.append(trend_statement(paper, curve, ("falls",), digits=3))
+        found.append(_beats_guess(results, target, curve))
+    return found
+
+
+def _beats_guess(results: pa.Table, target: str, curve: Curve) -> Statement:
+    paper = f"Synthetic rows serve to train a classifier: better than the majority ({target})"
+    guess, real = (
+        runs(results, "misclassified", method=method, target=target)
+        for method in ("majority", "real rows")
+    )
+    best, epsilon = curve.runs[-1], curve.values[-1]
+    seen = (
+        f"{best.mean():.3f} at ε = {epsilon:g}, trained on real rows {real.mean():.3f},"
+        f" majority {guess.mean():.3f}"
+    )
+    if len(guess) < FEWEST:
+        return Statement(paper, seen, None, TOO_FEW)
+    holds = below(best, guess)
+    return Statement(paper, seen, holds, "" if holds else "the network does not lead to it")
+
+
+FIGURES = (
+    Figure(
+        "privbayes-marginals",
+        "PrivBayes: distances of the marginals of synthetic rows, against ε",
+        marginal_tasks,
+        draw_marginals,
+        marginal_verdict,
+        minutes=2,
+    ),
+    Figure(
+        "privbayes-classification",
+        "PrivBayes: classifiers that learned from synthetic rows, against ε",
+        classifier_tasks,
+        draw_classifiers,
+        classifier_verdict,
+        minutes=2,
+    ),
+)

@@ -1,0 +1,152 @@
+"""Figures 9–12 of the Privelet paper: errors of range counts over a census, as tasks and plots.
+
+Both figures of a census come from the same releases, asked the same ranges: three for each
+mechanism and ε, for a release of Basic has but one noisy total. Privelet+ and Privelet* count ages
+and genders one by one, as the paper has it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.plots import draw_lines
+from hushtable.evaluation.range_errors import Known, range_errors
+from hushtable.evaluation.range_queries import random_ranges
+from hushtable.generators import MadeUpTable, brazil, us
+from hushtable.papers.coarser import coarser_counts, coarser_schema
+from hushtable.papers.figure import Setting
+from hushtable.papers.privelet_claims import BASIC_FAILS, LARGE_ERROR
+from hushtable.schema import Schema
+
+CENSUSES: dict[str, tuple[Callable[..., MadeUpTable], int]] = {
+    "privelet-brazil": (brazil, 10_000_000),
+    "privelet-us": (us, 8_000_000),
+}
+MECHANISMS = ("basic", "privelet+", "privelet*")
+IDENTITY = "age,gender"
+EPSILONS = ("0.5", "0.75", "1", "1.25")
+SEED = 1
+
+
+def tasks(name: str, setting: Setting) -> list[Task]:
+    """The paper's sizes; the quick run has fewer people, coarser domains and fewer questions."""
+    full_rows = CENSUSES[name][1]
+    return census_tasks(
+        name,
+        rows=setting.size(30_000, full_rows),
+        step=setting.size(10, 1),
+        asked=setting.size(2_000, 40_000),
+        epsilons=EPSILONS[::3] if setting.quick else EPSILONS,
+        repetitions=setting.size(1, 3),
+    )
+
+
+def census_tasks(
+    name: str,
+    *,
+    rows: int,
+    step: int,
+    asked: int,
+    epsilons: Sequence[str] = EPSILONS,
+    repetitions: int = 1,
+) -> list[Task]:
+    """Releases for each mechanism and ε; people are made up when the first one needs them."""
+    made = CENSUSES[name][0](rows, seed=SEED)
+    schema = replace(coarser_schema(made.schema, step), neighbours="replace-one")
+    known = cache(lambda: _known(made, schema, step, asked))
+    return [
+        _task(known, _key(name, schema, rows, asked, mechanism, epsilon, repetition))
+        for epsilon, mechanism, repetition in itertools.product(
+            epsilons, MECHANISMS, range(repetitions)
+        )
+    ]
+
+
+def _known(made: MadeUpTable, schema: Schema, step: int, asked: int) -> Known:
+    counts = coarser_counts(made.counts(), made.schema, step)
+    return Known.of(schema.name, schema, counts, random_ranges(schema, asked, seed=SEED))
+
+
+def _key(
+    name: str,
+    schema: Schema,
+    rows: int,
+    asked: int,
+    mechanism: str,
+    epsilon: str,
+    repetition: int,
+) -> dict[str, str | int | float]:
+    return {
+        "experiment": name,
+        "rows": rows,
+        "domain": " × ".join(map(str, schema.shape)),
+        "cells": schema.cells,
+        "asked": asked,
+        "neighbours": schema.neighbours,
+        "mechanism": mechanism,
+        "identity": "" if mechanism == "basic" else IDENTITY,
+        "epsilon": float(epsilon),
+        "repetition": repetition,
+        "seed": SEED,
+    }
+
+
+def _task(known: Callable[[], Known], key: dict[str, str | int | float]) -> Task:
+    def run() -> list[Row]:
+        noise: Key = key
+        settings = {"identity": IDENTITY} if key["identity"] else {}
+        mechanism, epsilon = str(key["mechanism"]), key["epsilon"]
+        entropy = task_entropy(noise, seed=SEED)
+        failing = {BASIC_FAILS: basic_fails(known(), float(epsilon))}
+        return range_errors(known(), mechanism, epsilon, settings, entropy, failing)
+
+    return Task(key, run)
+
+
+def basic_fails(known: Known, epsilon: float) -> NDArray[np.bool_]:
+    """Of which questions Basic is to be expected to err by more than 70 %, whatever it drew.
+
+    The mean size of normal noise is √(2/π) of its deviation.
+    """
+    decay = math.exp(-epsilon / 2)  # two cells change, so λ = 2/ε
+    cells = known.ranges.coverage(known.schema.shape) * known.schema.cells
+    deviations = np.sqrt(cells * 2 * decay) / (1 - decay)
+    return np.asarray(math.sqrt(2 / math.pi) * deviations > LARGE_ERROR * known.at_least_sane)
+
+
+def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
+    """Error against coverage, absolute and square; relative error against selectivity."""
+    return [
+        _plot(results, folder, "coverage", "absolute"),
+        _plot(results, folder, "coverage", "square"),
+        _plot(results, folder, "selectivity", "relative"),
+    ]
+
+
+def _plot(results: pa.Table, folder: Path, group: str, error: str) -> Path:
+    x, y = f"mean_{group}", f"mean_{error}_error"
+    # A fifth of the questions may have no rows at all: a logarithmic axis has no place for it.
+    shown = results.filter(pc.greater(results[x], 0))
+    path = folder / f"{error}-error.png"
+    draw_lines(
+        shown,
+        path,
+        x=x,
+        y=y,
+        panels="epsilon",
+        where={"group": group},
+        title=f"{error.capitalize()} error of range counts, by fifths of their {group}",
+        names={x: f"mean {group}", y: f"mean {error} error"},
+    )
+    return path

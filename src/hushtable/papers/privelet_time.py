@@ -1,0 +1,168 @@
+"""Figures 13 and 14 of the Privelet paper: time against the number of people and of cells.
+
+Two ordinal and two nominal attributes of m^(1/4) values, people spread evenly, wavelets along all
+four axes. The time is from a Parquet file to a release on disk, the quickest of a few, once the
+kernels are compiled. There is no ledger: nothing of this is private, and nothing is spent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.plots import draw_lines
+from hushtable.generators import MadeUpTable, timing
+from hushtable.papers.figure import Setting, Statement
+from hushtable.scratch import spill_folder
+
+Floats = NDArray[np.float64]
+
+MECHANISMS: dict[str, dict[str, str]] = {
+    "basic": {},
+    "privelet+": {"identity": ""},
+    "privelet*": {"identity": ""},
+}
+EPSILON = "1"
+SEED = 1
+OFF_THE_LINE = 0.2
+"""A time is linear if no point is further from a straight line than this share of it."""
+
+
+def tasks(setting: Setting) -> list[Task]:
+    """Time along n at a fixed m, and along m at a fixed n."""
+    unit, repetitions = setting.size(2_000, 1_000_000), setting.size(1, 7)
+    bits, people = (range(10, 16, 2), (1, 3, 5)) if setting.quick else (range(22, 27), range(1, 6))
+    middle = 2 ** bits[len(bits) // 2]
+    along_rows = [_task("rows", n * unit, middle, repetitions) for n in people]
+    along_cells = [_task("cells", 5 * unit, 2**b, repetitions) for b in bits]
+    return along_rows + along_cells
+
+
+def _task(along: str, rows: int, cells: int, repetitions: int) -> Task:
+    key: Key = {
+        "experiment": "privelet-time",
+        "along": along,
+        "rows": rows,
+        "cells": timing(rows, cells=cells, seed=SEED).schema.cells,
+        "repetitions": repetitions,
+        "epsilon": float(EPSILON),
+        "seed": SEED,
+    }
+
+    def run() -> list[Row]:
+        return list(publish_times(timing(rows, cells=cells, seed=SEED), repetitions))
+
+    return Task(key, run)
+
+
+def publish_times(made: MadeUpTable, repetitions: int) -> Iterator[Row]:
+    """How long each mechanism takes from a file of the table to a release, so many times."""
+    _compile()
+    with spill_folder() as folder:
+        made.write(folder / "people.parquet")
+        for repetition in range(repetitions):
+            for mechanism, settings in MECHANISMS.items():
+                seconds = _seconds(folder, made, mechanism, settings)
+                yield {"mechanism": mechanism, "repetition": repetition, "seconds": seconds}
+
+
+@cache
+def _compile() -> None:
+    """Publish a small table by every mechanism: kernels are compiled once in a process."""
+    made = timing(1_000, cells=2**12, seed=SEED)
+    with spill_folder() as folder:
+        made.write(folder / "people.parquet")
+        for mechanism, settings in MECHANISMS.items():
+            _seconds(folder, made, mechanism, settings)
+
+
+def _seconds(folder: Path, made: MadeUpTable, mechanism: str, settings: Mapping[str, str]) -> float:
+    from hushtable.evaluation.range_errors import experiment_release
+    from hushtable.kernel.counting import count_table
+
+    entropy = task_entropy({"mechanism": mechanism}, seed=SEED)
+    with spill_folder() as place:
+        start = time.perf_counter()
+        experiment_release(
+            count_table(folder / "people.parquet", made.schema),
+            made.schema,
+            place / "timed.release",
+            mechanism=mechanism,
+            epsilon=EPSILON,
+            settings=settings,
+            entropy=entropy,
+        )
+        return time.perf_counter() - start
+
+
+def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
+    """Both figures: straight axes for the people, logarithmic ones for the cells."""
+    best = quickest(results)
+    plots = []
+    for along, log in (("rows", ""), ("cells", "xy")):
+        path = folder / f"time-by-{along}.png"
+        title = f"Time from a file to a release, by the number of {along}"
+        draw_lines(best, path, x=along, y="seconds", where={"along": along}, log=log, title=title)
+        plots.append(path)
+    return plots
+
+
+def quickest(results: pa.Table) -> pa.Table:
+    """The shortest time of each mechanism at each point: the others were disturbed."""
+    keys = ["along", "mechanism", "rows", "cells"]
+    best = results.group_by(keys).aggregate([("seconds", "min")])
+    return best.rename_columns([*keys, "seconds"]).sort_by([(key, "ascending") for key in keys])
+
+
+def verdict(results: pa.Table) -> list[Statement]:
+    """The statements of §8.2."""
+    best = quickest(results)
+    return [
+        _linear(best, "rows", "All three run in linear time with respect to n (Figure 13)"),
+        _linear(best, "cells", "All three scale almost linearly with m (Figure 14)"),
+        _order(best),
+    ]
+
+
+def _linear(best: pa.Table, along: str, paper: str) -> Statement:
+    seen, off = [], []
+    for mechanism in MECHANISMS:
+        x, seconds = _line(best, along, mechanism)
+        slope, start = np.polyfit(x, seconds, 1)
+        off.append(float(np.max(np.abs(start + slope * x - seconds) / seconds)))
+        grown = f"{seconds[0]:.2g} s to {seconds[-1]:.2g} s (× {seconds[-1] / seconds[0]:.1f})"
+        seen.append(f"{mechanism} {grown}, at most {off[-1]:.0%} off a line")
+    times = f"{along} × {x[-1] / x[0]:.1f}"
+    holds = max(off) <= OFF_THE_LINE
+    why = "" if holds else f"a time is more than {OFF_THE_LINE:.0%} off a straight line"
+    return Statement(paper, f"{times}: {'; '.join(seen)}", holds, why)
+
+
+def _order(best: pa.Table) -> Statement:
+    sums = {m: sum(_of(best, m)["seconds"].to_pylist()) for m in MECHANISMS}
+    holds = sums["basic"] < sums["privelet+"] < sums["privelet*"]
+    relative = ", ".join(f"{m} {seconds / sums['basic']:.2f}" for m, seconds in sums.items())
+    return Statement(
+        "Privelet* takes longer than Privelet+, and both longer than Basic (§8.2)",
+        f"all times together, relative to Basic: {relative}",
+        holds,
+        "" if holds else "much of the time is counting and writing, which all three share",
+    )
+
+
+def _line(best: pa.Table, along: str, mechanism: str) -> tuple[Floats, Floats]:
+    chosen = _of(best, mechanism)
+    chosen = chosen.filter(pc.equal(chosen["along"], along)).sort_by(along)
+    return chosen[along].to_numpy().astype(float), chosen["seconds"].to_numpy()
+
+
+def _of(best: pa.Table, mechanism: str) -> pa.Table:
+    return best.filter(pc.equal(best["mechanism"], mechanism))

@@ -1,0 +1,208 @@
+"""Intervals along one axis that a workload asks for, and the mean noise gain over all of them.
+
+The gain of an interval, by class of coefficients, is the sum of the squared weights with which
+noise enters its count. Means are exact, also over the n(n+1)/2 intervals of a long axis: with
+u(x) the weights of the sum over the codes before x, the interval [a, b) weighs u(b) − u(a), and
+
+    Σ_{a<b} (u(b) − u(a))² = (n + 1)·Σ u(x)² − (Σ u(x))²,
+
+where Σ u(x) are the weights of one question: the sum of all counts, the k-th from the end k times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from hushtable.errors import OptionError
+from hushtable.kernel.maps.axis import AxisTransform, Floats, Integers
+from hushtable.schema import Attribute
+
+# Axes up to here are gone through code by code; of longer ones an even choice of intervals is.
+LONGEST = 2**21
+# Intervals whose gains are computed at once.
+_PIECE = 2**15
+
+
+class Along(Protocol):
+    """A family of intervals along one axis, all of the same weight."""
+
+    def __hash__(self) -> int:
+        """Families are told apart by identity."""
+
+    @property
+    def count(self) -> int:
+        """How many intervals there are."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether means are over all of them."""
+
+    def mean_gains(self, axis: AxisTransform) -> Floats:
+        """The mean gain by class of coefficients."""
+
+    def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
+        """Intervals for points of the unit square: even points give all intervals alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Intervals that are listed."""
+
+    starts: Integers
+    stops: Integers
+    whole: int
+    """How many there would be if none had been left out."""
+
+    @classmethod
+    def of(cls, intervals: Sequence[tuple[int, int]]) -> Listed:
+        """All of some intervals."""
+        starts, stops = np.array(intervals, np.int64).T
+        return cls(np.ascontiguousarray(starts), np.ascontiguousarray(stops), len(intervals))
+
+    @property
+    def count(self) -> int:
+        return self.whole
+
+    @property
+    def exact(self) -> bool:
+        return self.whole == len(self.starts)
+
+    def mean_gains(self, axis: AxisTransform) -> Floats:
+        return mean_gains(axis, self.starts, self.stops)
+
+    def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
+        chosen = np.minimum((first * len(self.starts)).astype(np.int64), len(self.starts) - 1)
+        return self.starts[chosen], self.stops[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class AllRanges:
+    """Every interval of the first `codes` codes of an axis."""
+
+    codes: int
+
+    @property
+    def count(self) -> int:
+        return self.codes * (self.codes + 1) // 2
+
+    @property
+    def exact(self) -> bool:
+        return self.codes <= LONGEST
+
+    def mean_gains(self, axis: AxisTransform) -> Floats:
+        if not self.exact:
+            return mean_gains(axis, *self._sample)
+        n = self.codes
+        ends = np.arange(1, n + 1)
+        prefixes = mean_gains(axis, np.zeros(n, np.int64), ends) * n
+        ramp = np.zeros(axis.size)
+        ramp[:n] = ends[::-1]
+        squares = np.square(axis.rows(ramp))
+        crossed = [squares[c.start : c.stop].sum() for c in axis.classes]
+        total: Floats = (n + 1) * prefixes - np.array(crossed)
+        return np.maximum(total, 0.0) / self.count
+
+    @cached_property
+    def _sample(self) -> tuple[Integers, Integers]:
+        return some_of(self, 2**16)
+
+    def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
+        """Two of the n + 1 ends, in order; equal ones stand for an interval of one code."""
+        n = self.codes
+        one, other = ((end * (n + 1)).astype(np.int64).clip(0, n) for end in (first, second))
+        # Of the (n + 1)² pairs n + 1 are equal: they become single codes, a little too often.
+        starts, stops = np.minimum(one, other), np.maximum(one, other)
+        starts = np.where(starts == stops, np.minimum(starts, n - 1), starts)
+        return starts, np.maximum(stops, starts + 1)
+
+
+def mean_gains(axis: AxisTransform, starts: Integers, stops: Integers) -> Floats:
+    """The mean gain of listed intervals, piece by piece."""
+    total = np.zeros(len(axis.classes))
+    for k in range(0, len(starts), _PIECE):
+        total += axis.gains(starts[k : k + _PIECE], stops[k : k + _PIECE]).sum(axis=0)
+    return total / len(starts)
+
+
+def some_of(along: Along, most: int) -> tuple[Integers, Integers]:
+    """All intervals of a small family; of a large one, an even choice that is always the same."""
+    if along.count > most:
+        points = even_points(most, 2)
+        return along.spread(points[0], points[1])
+    if not isinstance(along, AllRanges):
+        middles = (np.arange(along.count) + 0.5) / along.count
+        return along.spread(middles, middles)
+    starts, stops = np.triu_indices(along.codes)
+    return starts, stops + 1
+
+
+def even_points(count: int, dimensions: int) -> Floats:
+    """Coordinates of points that fill the unit cube evenly, always the same: a row each.
+
+    Multiples of 1/φ, 1/φ², …, where φ^(d+1) = φ + 1: the golden ratio's generalisation.
+    """
+    root = 2.0
+    for _ in range(64):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = root ** -np.arange(1.0, dimensions + 1)
+    points: Floats = (0.5 + np.multiply.outer(steps, np.arange(1.0, count + 1))) % 1
+    return points
+
+
+# ── the families of an attribute ─────────────────────────────────────────────────────────────────
+
+
+def whole(attribute: Attribute) -> Listed:
+    """No condition: all codes, nulls and other values included."""
+    return Listed(np.array([0]), np.array([attribute.size]), 1)
+
+
+def points(attribute: Attribute) -> Listed:
+    """Every code by itself."""
+    codes = _even_codes(attribute.size)
+    return Listed(codes, codes + 1, attribute.size)
+
+
+def prefixes(attribute: Attribute) -> Along:
+    """Everything up to a value; on a nominal attribute, which has no order, its nodes."""
+    if attribute.kind == "nominal":
+        return nodes(attribute)
+    ends = _even_codes(attribute.declared) + 1
+    return Listed(np.zeros_like(ends), ends, attribute.declared)
+
+
+def ranges(attribute: Attribute) -> Along:
+    """Every interval of an ordinal attribute, every node of a nominal one."""
+    return nodes(attribute) if attribute.kind == "nominal" else AllRanges(attribute.declared)
+
+
+def nodes(attribute: Attribute, *, root: bool = True) -> Along:
+    """Every node of the attribute's hierarchy, with or without the top one."""
+    if attribute.hierarchy is None:
+        return points(attribute)
+    found = {(node.start, node.stop) for node in attribute.hierarchy.nodes}
+    if not root and len(found) > 1:
+        found.discard((0, attribute.declared))
+    return Listed.of(sorted(found))
+
+
+def level(attribute: Attribute, depth: int) -> Listed:
+    """The nodes at one level of the attribute's hierarchy."""
+    if attribute.hierarchy is None:
+        raise OptionError(f"{attribute.name} has no hierarchy, so it has no levels")
+    if not 0 <= depth <= attribute.hierarchy.height:
+        height = attribute.hierarchy.height
+        raise OptionError(f"{attribute.name} has levels 0 to {height}, not {depth}")
+    return Listed.of([(node.start, node.stop) for node in attribute.hierarchy.level(depth)])
+
+
+def _even_codes(codes: int) -> Integers:
+    """All codes of an axis, or of a very long one an even choice."""
+    if codes <= LONGEST:
+        return np.arange(codes)
+    return np.linspace(0, codes - 1, 2**16).astype(np.int64)

@@ -1,0 +1,109 @@
+"""What a release needs of whatever answers from its measurements, and what some offer besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.query.box import Region
+from hushtable.query.cutting import Groups
+from hushtable.query.law import NoiseLaw
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+ReadBox = Callable[..., NDArray[Any]]
+"""Reads the box that slices, one per axis, cut out of the matrix."""
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The answers to a group of questions: values, and the law of each one's noise."""
+
+    values: NDArray[Any]
+    laws: tuple[NoiseLaw, ...]
+    law_of_row: NDArray[np.intp]
+
+    def only(self) -> tuple[float, NoiseLaw]:
+        """The one answer, where nothing was grouped."""
+        return self.values[0].item(), self.laws[self.law_of_row[0]]
+
+
+class Reader(Protocol):
+    """What answers questions from the stored measurements of one family of mechanisms."""
+
+    @property
+    def note(self) -> str:
+        """Where its values and errors come from."""
+
+    @property
+    def estimate(self) -> bool:
+        """Whether some of its intervals are estimates, which may hold less often than they say."""
+
+    def law(self, region: Region) -> NoiseLaw:
+        """The law of the noise in the count of a region; reads no data."""
+
+    def count(self, region: Region) -> tuple[float, NoiseLaw]:
+        """The count of a region, and the law of its noise."""
+
+    def group(self, region: Region, groups: Groups) -> Estimates:
+        """The counts of a region cut by groups of codes along some axes."""
+
+    def cells(self) -> NDArray[Any]:
+        """The count of every cell."""
+
+    def fresh_cells(self) -> NDArray[Any]:
+        """The count of every cell, in memory of its own and wide enough for sums."""
+
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The noise variance of each of many cells."""
+
+    def range_variances(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The noise variance of each of many boxes."""
+
+
+@runtime_checkable
+class RangeReader(Protocol):
+    """A reader that answers many boxes at once without laying out the domain."""
+
+    def ranges(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The counts of many boxes, and their noise variances."""
+
+
+@runtime_checkable
+class IntervalReader(Protocol):
+    """A reader with a way of its own to the intervals of many boxes."""
+
+    def range_intervals(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64], confidence: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The counts of many boxes, and the ends of their intervals."""
+
+
+@runtime_checkable
+class OptionalReader(Protocol):
+    """A reader that knows several ways to read the same measurements."""
+
+    def reading(self, **options: Any) -> Reader:
+        """The same measurements, read in another way."""
+
+
+@runtime_checkable
+class RowReader(Protocol):
+    """A reader that has a way of its own to draw rows."""
+
+    @property
+    def total(self) -> float:
+        """The number of rows, noisy."""
+
+    def batches(self, rows: int, seed: int | None) -> Iterator[pyarrow.RecordBatch]:
+        """Rows in batches, at least one, in flat memory."""
