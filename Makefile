@@ -52,15 +52,15 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+$(VENV)/.test: $(BIN)/python pyproject.toml papers/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -e papers
 	touch $@ $(VENV)/.demo
 
 # Pins that exclude each other are refused by pip: a bound is then not true.
 $(LOWEST)/.test: pyproject.toml .ci/lowest.py
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python .ci/lowest.py test > $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt -e .
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt -e . -e papers
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

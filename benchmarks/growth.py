@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from hushtable.generators import timing
-from hushtable.papers.privelet_time import MECHANISMS, publish_times
+from hushtable_papers.privelet_time import MECHANISMS, publish_times
 
 PEOPLE = (1, 2, 3, 4, 5)
 BITS = (22, 23, 24, 25, 26)

@@ -28,9 +28,9 @@ from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
 from hushtable.generators import continuous, sparse, unrelated
 from hushtable.kernel.counting import Counts
-from hushtable.papers.ispe_tasks import Grid, ranges, squares
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Schema, ordinal
+from hushtable_papers.ispe_tasks import Grid, ranges, squares
 
 MECHANISMS = ("basic", "privelet", "hierarchical", "kdtree", "ispe")
 LEVELS = (0.8, 0.9, 0.95, 0.99, 0.999)

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 import hushtable
 from benchmarks.privbayes import acs
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.real_tables import adult
-from hushtable.evaluation.synthetic_rows import CodedTable
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import margins_of
 from hushtable.release import Release
 from hushtable.schema import Schema
+from hushtable_papers.real_tables import adult
+from hushtable_papers.synthetic_rows import CodedTable
 
 LEVELS = (0.9, 0.95, 0.999)
 EPSILONS = ("0.2", "1", "4")

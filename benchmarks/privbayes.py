@@ -32,19 +32,19 @@ from numpy.typing import NDArray
 import hushtable
 from benchmarks.machine import peak_memory
 from benchmarks.peers import peer_python, run_peer
-from hushtable.evaluation.real_tables import adult, read_text
-from hushtable.evaluation.synthetic_rows import (
+from hushtable.generators import own_dataset
+from hushtable.release import Release
+from hushtable.release.export import export_rows
+from hushtable.schema import Attribute, Edges, Hierarchy, IntegerRange, Schema, nominal, ordinal
+from hushtable_papers.privbayes import targets
+from hushtable_papers.real_tables import adult, read_text
+from hushtable_papers.synthetic_rows import (
     CodedTable,
     Marginals,
     drawn_codes,
     majority_misclassified,
     misclassified,
 )
-from hushtable.generators import own_dataset
-from hushtable.papers.privbayes import targets
-from hushtable.release import Release
-from hushtable.release.export import export_rows
-from hushtable.schema import Attribute, Edges, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 EPSILONS = ("0.1", "1", "10")
 

@@ -20,11 +20,11 @@ import hushtable
 from benchmarks import privbayes
 from benchmarks.options import Options, alone
 from benchmarks.table import Row, Section, Target
-from hushtable.evaluation.real_tables import adult
-from hushtable.evaluation.synthetic_rows import CodedTable, Marginals, drawn_codes
 from hushtable.generators import own_dataset
 from hushtable.release import Release
 from hushtable.schema import Schema
+from hushtable_papers.real_tables import adult
+from hushtable_papers.synthetic_rows import CodedTable, Marginals, drawn_codes
 
 QUICK_ROWS = 1000
 RUNS = 3

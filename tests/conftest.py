@@ -9,6 +9,8 @@ test on many times as many examples, other ones each time. `--hypothesis-seed=N`
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,3 +75,23 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     folder = tmp_path_factory.mktemp("state", numbered=True)
     monkeypatch.setenv("HUSHTABLE_STATE", str(folder))
     return folder
+
+
+@pytest.fixture
+def run_hush(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """`hush` run in this process, in a folder of the test's own: its exit code, and what it printed
+    to both streams."""
+    from hushtable.cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hush", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            run()
+        seen = capsys.readouterr()
+        return int(stopped.value.code or 0), seen.out, seen.err
+
+    return call

@@ -55,7 +55,6 @@ FREE = {
     "auditing",
     "evaluation",
     "generators",
-    "papers",
     "cli.owner",
     "cli.planning",
     "cli.reproducing",
@@ -127,7 +126,7 @@ def test_randomness_comes_through_one_door(path: Path) -> None:
     part, text = part_of(module_of(path)), path.read_text(encoding="utf-8")
     roots = {name.split(".")[0] for name in imports_of(path)}
     assert not roots & {"pickle", "random", "marshal", "shelve"}
-    if part not in {"families.read", "release", "evaluation", "auditing", "generators", "papers"}:
+    if part not in {"families.read", "release", "evaluation", "auditing", "generators"}:
         assert "np.random" not in text and "numpy.random" not in text
     if path.name != "entropy.py":
         assert "urandom" not in text or part == "kernel.noise"
@@ -136,12 +135,12 @@ def test_randomness_comes_through_one_door(path: Path) -> None:
 def test_heavy_engines_stay_in_their_rooms() -> None:
     homes = {
         "ibis": {"kernel.counting"},
-        "duckdb": {"kernel.counting", "evaluation", "papers"},
+        "duckdb": {"kernel.counting", "evaluation"},
         "numba": {"compiled"},
         "sqlite3": {"kernel.privacy"},
         "cryptography": {"kernel.noise", "evaluation"},
         "sqlglot": {"query"},
-        "matplotlib": {"evaluation", "families.read", "papers"},
+        "matplotlib": {"evaluation", "families.read"},
         "click": {f"cli.{name}" for name in COMMANDS},
     }
     for path in FILES:

@@ -14,8 +14,6 @@ from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of
 from scipy import stats
 from tables import measured, mixed, mixed_schema
 
-from hushtable.evaluation.real_tables import adult
-from hushtable.evaluation.synthetic_rows import CodedTable
 from hushtable.families.network.error import MeasuredLaw, ModelError, NoisyRows, missed_part
 from hushtable.families.network.fit import fit
 from hushtable.families.network.network import MOST_ROWS, Link, Network
@@ -26,6 +24,8 @@ from hushtable.query.law import DiscreteLaplaceSum, margins_of, simultaneous
 from hushtable.query.linear import linear_noise
 from hushtable.query.sql import parse_where
 from hushtable.schema import IntegerRange, Schema, ordinal
+from hushtable_papers.real_tables import adult
+from hushtable_papers.synthetic_rows import CodedTable
 
 ADULT = Path(__file__).parents[3] / "shared/data/adult"
 every_network = pytest.mark.parametrize("name", NETWORKS)

@@ -17,7 +17,19 @@ from hushtable.errors import HushError
 from hushtable.text import plain
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Our commands, and the one that may be installed beside them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted([*super().list_commands(context), reproducing.NAME])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name == reproducing.NAME:
+            return reproducing.reproduce_command()
+        return super().get_command(context, name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="hushtable", message="%(prog)s %(version)s")
 def app() -> None:
     """Publish tables of people under differential privacy, and query what was published."""
@@ -30,7 +42,7 @@ def schema_group() -> None:
 
 for _command in (owner.demo, planning.plan, owner.publish, owner.budget, owner.generate):
     app.add_command(_command)
-for _command in (analyst.query, analyst.info, analyst.export, reproducing.reproduce):
+for _command in (analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
 for _command in (evaluating.evaluate, auditing.audit):
     app.add_command(_command)

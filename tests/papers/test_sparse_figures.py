@@ -14,9 +14,9 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.kernel.counting import Counts
-from hushtable.papers.figure import Figure, Setting, Statement
-from hushtable.papers.sparse import FIGURES
-from hushtable.papers.sparse_errors import (
+from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.sparse import FIGURES
+from hushtable_papers.sparse_errors import (
     Asked,
     MadeUp,
     Method,
@@ -24,7 +24,7 @@ from hushtable.papers.sparse_errors import (
     sizes_up_to,
     summary_of,
 )
-from hushtable.papers.sparse_origins import Journeys
+from hushtable_papers.sparse_origins import Journeys
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 Rows = list[dict[str, Any]]

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.evaluation.tree_posterior import (
+from hushtable_papers.tree_posterior import (
     least_squares,
     level_budgets,
     level_sums,

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from hushtable.papers import privelet_census, privelet_claims, privelet_time
-from hushtable.papers.figure import Figure
-from hushtable.papers.privelet_claims import PaperFigures
+from hushtable_papers import privelet_census, privelet_claims, privelet_time
+from hushtable_papers.figure import Figure
+from hushtable_papers.privelet_claims import PaperFigures
 
 
 def _census(name: str, country: str, coverage: int, selectivity: int, minutes: float) -> Figure:

@@ -14,9 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable.errors import DataError
-from hushtable.evaluation import synthetic_rows
-from hushtable.evaluation.real_tables import adult
-from hushtable.evaluation.synthetic_rows import (
+from hushtable.schema import IntegerRange, Schema, ordinal
+from hushtable_papers import Setting, ispe, privbayes, reproduce, synthetic_rows
+from hushtable_papers.figure import Figure
+from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
+from hushtable_papers.real_tables import adult
+from hushtable_papers.synthetic_rows import (
     CodedTable,
     Marginals,
     Target,
@@ -25,11 +28,7 @@ from hushtable.evaluation.synthetic_rows import (
     synthetic,
     total_variation,
 )
-from hushtable.papers import Setting, ispe, privbayes, reproduce
-from hushtable.papers.figure import Figure
-from hushtable.papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
-from hushtable.papers.trends import Curve, alike, below
-from hushtable.schema import IntegerRange, Schema, ordinal
+from hushtable_papers.trends import Curve, alike, below
 
 REPETITIONS = 5
 EDGES = np.arange(6) - 0.5

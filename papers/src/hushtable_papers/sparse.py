@@ -21,11 +21,11 @@ paper's text does not print a parameter (range sizes, most θ, the larger σ), i
 
 from __future__ import annotations
 
-from hushtable.papers.sparse_nodes import CONSISTENCY, DYADIC
-from hushtable.papers.sparse_origins import ORIGINS
-from hushtable.papers.sparse_parameters import FILTER, SAMPLING
-from hushtable.papers.sparse_ranges import DENSITY, RANGES, SIGMA
-from hushtable.papers.sparse_throughput import THROUGHPUT
+from hushtable_papers.sparse_nodes import CONSISTENCY, DYADIC
+from hushtable_papers.sparse_origins import ORIGINS
+from hushtable_papers.sparse_parameters import FILTER, SAMPLING
+from hushtable_papers.sparse_ranges import DENSITY, RANGES, SIGMA
+from hushtable_papers.sparse_throughput import THROUGHPUT
 
 FIGURES = (
     FILTER,

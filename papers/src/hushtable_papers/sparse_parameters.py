@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.plots import draw_lines
-from hushtable.papers.figure import Figure, Setting
-from hushtable.papers.sparse_claims import Claim, Look, Means, listed, verdict_of
-from hushtable.papers.sparse_errors import MEAN, Asked, MadeUp, Method, error_tasks
+from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.sparse_claims import Claim, Look, Means, listed, verdict_of
+from hushtable_papers.sparse_errors import MEAN, Asked, MadeUp, Method, error_tasks
 
 NAMES = {"absolute_error": "mean absolute error", "relative_error": "median relative error"}
 _SIMILAR = 1.25

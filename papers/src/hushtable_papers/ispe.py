@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.plots import draw_lines
 from hushtable.generators import continuous, unrelated
-from hushtable.papers.figure import Figure, Setting, Statement
-from hushtable.papers.ispe_tasks import (
+from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.ispe_tasks import (
     ANY,
     BUDGETS,
     SWEEPS,
@@ -27,7 +27,7 @@ from hushtable.papers.ispe_tasks import (
     sweep_tasks,
     tree_tasks,
 )
-from hushtable.papers.trends import (
+from hushtable_papers.trends import (
     FEWEST,
     TOO_FEW,
     Curve,

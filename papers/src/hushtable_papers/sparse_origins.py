@@ -28,11 +28,11 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.plots import draw_lines
 from hushtable.kernel.counting import Counts
-from hushtable.papers.figure import Figure, Setting
-from hushtable.papers.sparse_claims import Claim, Look, Means, listed, verdict_of
-from hushtable.papers.sparse_errors import Asked, Loaded, Method, error_tasks
-from hushtable.papers.sparse_parameters import NAMES
 from hushtable.schema import IntegerRange, Schema, ordinal
+from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.sparse_claims import Claim, Look, Means, listed, verdict_of
+from hushtable_papers.sparse_errors import Asked, Loaded, Method, error_tasks
+from hushtable_papers.sparse_parameters import NAMES
 
 _SHARES = (0.001, 0.003, 0.01, 0.05, 0.1, 0.2, 0.5)
 _COLUMNS = ("origin", "destination", "flow")

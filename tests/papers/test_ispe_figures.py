@@ -9,7 +9,7 @@ import pytest
 
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.generators import continuous
-from hushtable.papers.ispe_tasks import ANY, SWEEPS, Grid, comparison_tasks, sweep_tasks, tree_tasks
+from hushtable_papers.ispe_tasks import ANY, SWEEPS, Grid, comparison_tasks, sweep_tasks, tree_tasks
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hushtable.papers.figure import Statement
+from hushtable_papers.figure import Statement
 
 Look = tuple[str, bool]
 """The figures that speak for or against a claim, and whether it holds."""

@@ -20,13 +20,6 @@ from numpy.typing import NDArray
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, true_counts
-from hushtable.evaluation.real_tables import adult
-from hushtable.evaluation.tree_posterior import (
-    least_squares,
-    level_budgets,
-    level_sums,
-    posterior_means,
-)
 from hushtable.families.regions.moments import part_cumulants
 from hushtable.families.regions.read import RegionReader
 from hushtable.generators import MadeUpTable
@@ -36,6 +29,13 @@ from hushtable.query.batch import range_boxes
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Labels, Schema, ordinal
 from hushtable.scratch import spill_folder
+from hushtable_papers.real_tables import adult
+from hushtable_papers.tree_posterior import (
+    least_squares,
+    level_budgets,
+    level_sums,
+    posterior_means,
+)
 
 EPSILON = "0.2"
 GIVEN = {"alpha1": "0.15", "iterations": "5", "xi": "6"}

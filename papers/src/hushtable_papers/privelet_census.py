@@ -24,10 +24,10 @@ from hushtable.evaluation.plots import draw_lines
 from hushtable.evaluation.range_errors import Known, range_errors
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import MadeUpTable, brazil, us
-from hushtable.papers.coarser import coarser_counts, coarser_schema
-from hushtable.papers.figure import Setting
-from hushtable.papers.privelet_claims import BASIC_FAILS, LARGE_ERROR
 from hushtable.schema import Schema
+from hushtable_papers.coarser import coarser_counts, coarser_schema
+from hushtable_papers.figure import Setting
+from hushtable_papers.privelet_claims import BASIC_FAILS, LARGE_ERROR
 
 CENSUSES: dict[str, tuple[Callable[..., MadeUpTable], int]] = {
     "privelet-brazil": (brazil, 10_000_000),

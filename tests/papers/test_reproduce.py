@@ -14,9 +14,9 @@ import pytest
 
 from hushtable.errors import DataError, OptionError
 from hushtable.evaluation.experiment import Task
-from hushtable.evaluation.real_tables import adult
-from hushtable.papers import FIGURES, Figure, Setting, Statement, reproduce
-from hushtable.papers.reproducing import READERS, REAL_TABLES
+from hushtable_papers import FIGURES, Figure, Setting, Statement, reproduce
+from hushtable_papers.real_tables import adult
+from hushtable_papers.reproducing import READERS, REAL_TABLES
 
 Hush = Callable[..., tuple[int, str, str]]
 

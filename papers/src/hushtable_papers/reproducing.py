@@ -14,9 +14,9 @@ from typing import Any
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Progress, Task, run_experiment
-from hushtable.evaluation.real_tables import adult
-from hushtable.papers.figure import Figure, Setting, Statement
-from hushtable.papers.sparse_origins import Journeys
+from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.real_tables import adult
+from hushtable_papers.sparse_origins import Journeys
 
 _MOST_LISTED = 8
 _HOLDS = {True: "yes", False: "no", None: "cannot tell"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hushtable.papers import ispe, privbayes, privelet, sparse
-from hushtable.papers.figure import Figure, Setting, Statement
-from hushtable.papers.reproducing import Reproduced, reproduce
+from hushtable_papers import ispe, privbayes, privelet, sparse
+from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.reproducing import Reproduced, reproduce
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure for paper in (privelet, sparse, ispe, privbayes) for figure in paper.FIGURES

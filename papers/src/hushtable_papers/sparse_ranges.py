@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.plots import draw_lines
-from hushtable.papers.figure import Figure, Setting
-from hushtable.papers.sparse_claims import Claim, Look, Means, listed, verdict_of
-from hushtable.papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
-from hushtable.papers.sparse_parameters import NAMES
+from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.sparse_claims import Claim, Look, Means, listed, verdict_of
+from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
+from hushtable_papers.sparse_parameters import NAMES
 
 _WORSE = 1.1
 _BEST_THETA = {0.1: 40, 0.05: 45, 0.02: 50, 0.01: 60}

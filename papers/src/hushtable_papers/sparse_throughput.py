@@ -25,9 +25,9 @@ from hushtable.evaluation.plots import draw_lines
 from hushtable.families.sparse.forecast import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import On, Structure
-from hushtable.papers.figure import Figure, Setting
-from hushtable.papers.sparse_claims import Claim, Look, Means, listed, verdict_of
-from hushtable.papers.sparse_errors import EPSILON, MEAN
+from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.sparse_claims import Claim, Look, Means, listed, verdict_of
+from hushtable_papers.sparse_errors import EPSILON, MEAN
 
 METHODS = ("geometric", "filter", "threshold", "priority", "filter-priority")
 _DENSITIES = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)

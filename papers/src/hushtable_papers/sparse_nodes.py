@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 
 from hushtable.evaluation.experiment import Task
 from hushtable.evaluation.plots import draw_lines
-from hushtable.papers.figure import Figure, Setting
-from hushtable.papers.sparse_claims import Claim, Look, Means, NotMeasuredError, listed, verdict_of
-from hushtable.papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
-from hushtable.papers.sparse_parameters import NAMES
+from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.sparse_claims import Claim, Look, Means, NotMeasuredError, listed, verdict_of
+from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
+from hushtable_papers.sparse_parameters import NAMES
 
 _PLACES = ("uniform", "skewed")
 _LOW_THETA = 300

@@ -27,8 +27,11 @@ import pyarrow.compute as pc
 
 from hushtable.evaluation.experiment import Key, Row, Task
 from hushtable.evaluation.plots import draw_lines
-from hushtable.evaluation.real_tables import adult
-from hushtable.evaluation.synthetic_rows import (
+from hushtable.generators.small_census import census, census_schema
+from hushtable.schema import Schema
+from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.real_tables import adult
+from hushtable_papers.synthetic_rows import (
     CodedTable,
     Columns,
     Marginals,
@@ -37,10 +40,7 @@ from hushtable.evaluation.synthetic_rows import (
     misclassified,
     synthetic,
 )
-from hushtable.generators.small_census import census, census_schema
-from hushtable.papers.figure import Figure, Setting, Statement
-from hushtable.papers.trends import FEWEST, TOO_FEW, Curve, below, runs, trend_statement, values_of
-from hushtable.schema import Schema
+from hushtable_papers.trends import FEWEST, TOO_FEW, Curve, below, runs, trend_statement, values_of
 
 EPSILONS = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
 WHOLE = "whole table"

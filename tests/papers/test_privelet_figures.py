@@ -20,10 +20,10 @@ from hushtable.evaluation.range_errors import Known
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import brazil, timing
 from hushtable.kernel.noise.bulk import EntropyNoise
-from hushtable.papers import FIGURES, Setting, privelet_census, privelet_time, reproduce
-from hushtable.papers.coarser import coarser_counts, coarser_schema
-from hushtable.papers.privelet_census import basic_fails
-from hushtable.papers.privelet_claims import BASIC_FAILS, PaperFigures, verdict
+from hushtable_papers import FIGURES, Setting, privelet_census, privelet_time, reproduce
+from hushtable_papers.coarser import coarser_counts, coarser_schema
+from hushtable_papers.privelet_census import basic_fails
+from hushtable_papers.privelet_claims import BASIC_FAILS, PaperFigures, verdict
 
 QUICK = Setting(quick=True)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.papers.figure import Statement
+from hushtable_papers.figure import Statement
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.plots import draw_lines
 from hushtable.generators import MadeUpTable, timing
-from hushtable.papers.figure import Setting, Statement
 from hushtable.scratch import spill_folder
+from hushtable_papers.figure import Setting, Statement
 
 Floats = NDArray[np.float64]
 
