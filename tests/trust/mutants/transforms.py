@@ -165,7 +165,7 @@ TRANSFORMS = [
     Mutant(
         "what was put in front of a transform comes along",
         "kernel/curator/own.py",
-        "return product_from_dict([type(axis).to_dict(axis) for axis in axes])",
+        "return Product(tuple(replace(axis) for axis in axes))",
         "return transform",
         (f"{CURATOR}::TestMisuse",),
         quick=True,
