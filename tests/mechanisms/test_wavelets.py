@@ -24,8 +24,9 @@ from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bounds import sensitivity_bound, variance_bound
 from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.describe import product_from_dict
 from hushtable.kernel.curator import Curator
-from hushtable.kernel.maps import Haar, Identity, Nominal, product_from_dict
+from hushtable.kernel.maps import Haar, Identity, Nominal
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import LARGEST_SCALE, Neighbours

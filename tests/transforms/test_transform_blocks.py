@@ -248,7 +248,8 @@ def test_reading_needs_no_compiler() -> None:
     program = """
 import sys
 import numpy as np
-from hushtable.kernel.maps import Haar, Nominal, Product, Tree, product_from_dict
+from hushtable.families.linear.describe import product_from_dict
+from hushtable.kernel.maps import Haar, Nominal, Product, Tree
 p = Product((Haar(5), Nominal(3, ((0, 3),)), Tree.uniform(4, 2)))
 p = product_from_dict(p.to_dict())
 values = p.forward(np.ones(p.shape, np.int64))

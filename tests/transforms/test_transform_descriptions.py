@@ -11,15 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError, ReleaseError
+from hushtable.families.linear.describe import from_dict, product_from_dict
 from hushtable.kernel.curator.own import own_transform
-from hushtable.kernel.maps import (
-    AxisTransform,
-    Haar,
-    Identity,
-    Product,
-    from_dict,
-    product_from_dict,
-)
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Product
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

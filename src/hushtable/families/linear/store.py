@@ -63,7 +63,7 @@ def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) 
 
 def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, Fraction]:
     """The transform and the scale of a release of coefficients, with the arrays it must have."""
-    from hushtable.kernel.maps import product_from_dict
+    from hushtable.families.linear.describe import product_from_dict
 
     scale = checked_scale(folder, manifest, names)
     try:

@@ -5,7 +5,6 @@ row changes) and an analyst's half (estimates from noisy coefficients, and their
 """
 
 from hushtable.kernel.maps.axis import AxisTransform, Row, ScaleClass, add_rows, row_gains
-from hushtable.kernel.maps.describe import from_dict, product_from_dict
 from hushtable.kernel.maps.haar import Haar
 from hushtable.kernel.maps.identity import Identity
 from hushtable.kernel.maps.nominal import Nominal
@@ -26,7 +25,5 @@ __all__ = [
     "ScaleClass",
     "Tree",
     "add_rows",
-    "from_dict",
-    "product_from_dict",
     "row_gains",
 ]
