@@ -32,12 +32,13 @@ def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
 
 def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     from hushtable.families.linear.coefficients import NoisyCoefficients
+    from hushtable.families.linear.reading import ProductReading
 
     transform, scale = _transform(folder, manifest, {"coefficients"})
     stored = _array(folder, manifest, "coefficients", transform.coefficient_shape)
     _check_factors(folder, transform, scale)
-    note = "weighted sum of noisy coefficients"
-    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
+    reading, note = ProductReading.of(transform), "weighted sum of noisy coefficients"
+    return {"coefficients": stored}, NoisyCoefficients(reading, stored.read, scale, note)
 
 
 def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
