@@ -39,14 +39,14 @@ class NoisySummary:
 def own_structure(structure: Structure) -> Structure:
     """A structure made from scratch: nothing put in front of its numbers comes along."""
     if type(structure) is not Structure:
-        raise OptionError("the curator only knows the structures of `kernel.maps`")
+        raise OptionError("the curator only knows the structures of hushtable.kernel.maps")
     return Structure(structure.on, tuple(int(size) for size in structure.shape))
 
 
 def own_rule(rule: Rule) -> Rule:
     """A rule made from scratch."""
     if not any(type(rule) is known for known in TRUSTED_RULES):
-        raise OptionError("the curator only knows the rules of `kernel.maps`")
+        raise OptionError("the curator only knows the rules of hushtable.kernel.maps")
     if isinstance(rule, Filter):
         return Filter(int(rule.theta), bool(rule.two_sided))
     if isinstance(rule, Threshold):
@@ -59,7 +59,7 @@ def own_rule(rule: Rule) -> Rule:
 def own_sketch(sketch: Sketch) -> Sketch:
     """A sketch made from scratch."""
     if type(sketch) is not Sketch:
-        raise OptionError("the curator only knows the sketches of `kernel.maps`")
+        raise OptionError("the curator only knows the sketches of hushtable.kernel.maps")
     return Sketch(int(sketch.rows), int(sketch.width), tuple(int(size) for size in sketch.shape))
 
 
