@@ -15,10 +15,11 @@ from hushtable.families.linear.coefficients import NoisyCoefficients, weights_of
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.maps.axis import Floats, Integers, Row
 from hushtable.kernel.privacy.loss import Exposure
+from hushtable.noises import KnownNoise
 from hushtable.planner.intervals import Along, even_points, some_of
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, CodeSet, Region, cells
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.law import NoiseLaw
 
 # Boxes by which the worst and the typical question, and the error by size, are found.
 _BOXES = 4096
@@ -35,9 +36,9 @@ class Setting:
     exposure: Exposure
     epsilon: Fraction
 
-    def scale(self, transform: Product) -> Fraction:
-        """The noise scale of a coefficient whose factor is one."""
-        return self.exposure.scale(
+    def noise(self, transform: Product) -> KnownNoise:
+        """The noise of a coefficient whose factor is one."""
+        return self.exposure.noise(
             self.epsilon, entering=transform.entering, moving=transform.moving
         )
 
@@ -60,7 +61,7 @@ class Forecaster:
 
     def mean_variance(self, transform: Product, setting: Setting) -> float:
         """The weighted mean of the noise variances of all questions."""
-        variance = _variance(setting.scale(transform))
+        variance = _variance(setting.noise(transform))
         total = 0.0
         if self.workload.families:
             gains = [
@@ -105,7 +106,7 @@ class Forecaster:
     def sampled(self, transform: Product, setting: Setting) -> tuple[Floats, Floats, Floats]:
         """Sizes in cells, variances and weights of sampled boxes and of all questions."""
         starts, stops, weights = self._boxes
-        variance = _variance(setting.scale(transform))
+        variance = _variance(setting.noise(transform))
         gains = [axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(transform.axes)]
         variances = transform.variances(gains, variance) if len(starts) else np.zeros(0)
         asked = self.workload.questions
@@ -135,7 +136,7 @@ class Forecaster:
         _, variances, _ = self.sampled(transform, setting)
         largest = float(variances.max(initial=0.0))
         if all(len(axis.classes) == 1 for axis in transform.axes):
-            variance = _variance(setting.scale(transform))(Fraction(1))
+            variance = _variance(setting.noise(transform))(Fraction(1))
             for family in self.workload.families:
                 parts = zip(transform.axes, family.along, strict=True)
                 largest = max(largest, variance * math.prod(self._top(*part) for part in parts))
@@ -168,7 +169,7 @@ class Forecaster:
 
 def law_of(transform: Product, setting: Setting, region: Region) -> NoiseLaw:
     """The law of the noise in the count of a region."""
-    reader = NoisyCoefficients(transform, _no_data, setting.scale(transform), "")
+    reader = NoisyCoefficients(transform, _no_data, setting.noise(transform), "")
     return reader.law(region)
 
 
@@ -205,8 +206,8 @@ def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
     return np.bincount(which, products, minlength=len(stops)).astype(np.float64)
 
 
-def _variance(scale: Fraction) -> Callable[[Fraction], float]:
-    return lambda factor: DiscreteLaplaceSum(scale * factor, 1).variance
+def _variance(noise: KnownNoise) -> Callable[[Fraction], float]:
+    return lambda factor: noise.times(factor).variance
 
 
 def _no_data(*slices: slice) -> Floats:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from hushtable.families.linear.bands import bands_of
 from hushtable.families.linear.coefficients import NoisyCoefficients, Refine
 from hushtable.kernel.maps import Product
+from hushtable.noises import KnownNoise
 from hushtable.query.batch import (
     WORTH_A_TABLE,
     accumulate,
@@ -115,7 +115,7 @@ class ShrunkenCoefficients:
 
     transform: Product
     read: ReadBox
-    scale: Fraction
+    noise: KnownNoise
     bands: Bands
     thresholds: NDArray[np.int64]
 
@@ -123,7 +123,7 @@ class ShrunkenCoefficients:
     estimate = False
 
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
-        return NoisyCoefficients(self.transform, self.read, self.scale, NOTE, refine)
+        return NoisyCoefficients(self.transform, self.read, self.noise, NOTE, refine)
 
     def _lost(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
