@@ -32,8 +32,9 @@ PUBLIC_MAPS = {
 }
 
 # What each part may import of the others; its own files are always allowed.
-SHARED = {"arrays", "compiled", "errors", "remembered", "scratch", "text"}
-READING = {"errors", "kernel.maps.public", "schema", "text"}
+SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "remembered"}
+SHARED |= {"scratch", "text"}
+READING = {"errors", "kernel.maps.public", "kernel.privacy.noises", "schema", "text"}
 ANALYST = READING | {"arrays", "kernel.privacy.loss", "query"}
 ALLOWED: dict[str, set[str]] = {
     "arrays": set(),
@@ -46,7 +47,8 @@ ALLOWED: dict[str, set[str]] = {
     # What a mistake in would break privacy: nothing of what is built on it.
     "kernel": set(),
     "kernel.processes": set(),
-    "kernel.privacy.loss": {"errors"},
+    "kernel.privacy.noises": set(),
+    "kernel.privacy.loss": {"errors", "kernel.privacy.noises"},
     "kernel.privacy": {"errors", "kernel.privacy.loss", "kernel.processes", "schema", "scratch"},
     "kernel.counting": SHARED | {"schema"},
     "kernel.maps": {"compiled", "kernel.maps.public"},
