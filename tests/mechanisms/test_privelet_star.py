@@ -18,9 +18,9 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.families.linear.ask import privelet_star as module
 from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
-from hushtable.families.linear.bands import bands_of, runs_of
+from hushtable.families.linear.bands import UNIT, Bands, bands_of, runs_of
 from hushtable.families.linear.coefficients import NoisyCoefficients
-from hushtable.families.linear.shrunken import UNIT, Bands, ShrunkenCoefficients
+from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.query.box import Box, CodeSet, Region

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.families.linear.intervals import AllRanges, Along, Listed
 from hushtable.kernel.maps import Product
 from hushtable.planner.forecast import Setting
-from hushtable.planner.intervals import AllRanges, Along, Listed
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, Region
 from hushtable.query.law import DiscreteLaplaceSum

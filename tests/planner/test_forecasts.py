@@ -26,6 +26,7 @@ from plan_cases import (
 
 import hushtable
 from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.families.linear.intervals import AllRanges, Listed, mean_gains, some_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
@@ -34,7 +35,6 @@ from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.planner import plan
 from hushtable.planner.forecast import Forecaster
-from hushtable.planner.intervals import AllRanges, Listed, mean_gains, some_of
 from hushtable.planner.plan import Forecast
 from hushtable.planner.reading import read_workload
 from hushtable.query.batch import accumulate, box_sums

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from hushtable.errors import QueryError
 from hushtable.families.linear import coefficients as module
 from hushtable.families.linear import shrunken as shrunken_module
+from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.cells import NoisyCells
 from hushtable.families.linear.coefficients import NoisyCoefficients
-from hushtable.families.linear.shrunken import UNIT, Bands, ShrunkenCoefficients
+from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups

@@ -208,7 +208,7 @@ def _partition_errors(grid: Grid, release: Release, seed: int) -> dict[str, floa
 
 
 def _reader(release: Release) -> RegionReader:
-    reader = release._reader
+    reader = release.reader
     assert isinstance(reader, RegionReader)
     return reader
 

@@ -256,7 +256,7 @@ def _answers(release: Release, asked: Asked) -> tuple[Floats, Floats]:
 
 def _count(release: Release, region: Region) -> Answer:
     """The count of a region: what a WHERE clause of any form selects."""
-    return Answer(*release._reader.count(region))
+    return Answer(*release.reader.count(region))
 
 
 def _evenly(number: int, most: int) -> NDArray[np.int64]:

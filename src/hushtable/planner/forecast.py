@@ -12,10 +12,10 @@ from typing import cast
 import numpy as np
 
 from hushtable.families.linear.coefficients import NoisyCoefficients, weights_of
+from hushtable.families.linear.intervals import Along, even_points, some_of
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.maps.axis import Floats, Integers, Row
 from hushtable.kernel.privacy.loss import Exposure
-from hushtable.planner.intervals import Along, even_points, some_of
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, CodeSet, Region, cells
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw

@@ -9,9 +9,9 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from hushtable.families.linear.intervals import AllRanges, Along, some_of
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
 from hushtable.kernel.maps.axis import Integers
-from hushtable.planner.intervals import AllRanges, Along, some_of
 
 # Intervals by which trees are compared; of short families, all.
 _SAMPLE = 2000

@@ -17,16 +17,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.families.regions.densities import Floats, NoiseSum, log_density, sums_by
+from hushtable.families.regions.options import Likelihood, Prior
 from hushtable.query.law import checked_confidence
-
-Prior = Literal["uniform", "non-negative"]
-Likelihood = Literal["joint", "plain"]
 
 MOST_POINTS = 2**14
 """A posterior is laid out on every integer, or on so many points where it is wider."""

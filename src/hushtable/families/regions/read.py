@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,11 @@ from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.crossing import Layout, crossing_parts, whole_sums
 from hushtable.families.regions.densities import Floats, sums_by
 from hushtable.families.regions.moments import Parts, part_cumulants
+from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
 from hushtable.families.regions.posterior import (
     Estimator,
     Hill,
-    Likelihood,
     PosteriorLaw,
-    Prior,
     cornish_fisher,
     nearly_normal,
 )
@@ -40,8 +39,6 @@ from hushtable.query.reader import Estimates
 Integers = NDArray[np.int64]
 Read = Callable[[], NDArray[Any]]
 
-Intervals = Literal["promised", "posterior"]
-
 NOTE = "posterior mean of noisy cells and noisy counts of regions"
 PROMISED = "; the error is that of the noise, however the regions were chosen"
 ALIKE = "{}; single cells are taken to be equal to their neighbours in the same region"
@@ -49,9 +46,6 @@ ALIKE = "{}; single cells are taken to be equal to their neighbours in the same 
 MOST_NEIGHBOURS = 64
 """Cells with more neighbours than this are answered without them."""
 
-PRIORS: tuple[Prior, ...] = ("uniform", "non-negative")
-LIKELIHOODS: tuple[Likelihood, ...] = ("joint", "plain")
-INTERVALS: tuple[Intervals, ...] = ("promised", "posterior")
 # Keys of owner and region are counted in a table of at most so many, and sorted beyond.
 _TABLE = 2**24
 # Noisy counts of cells and their neighbours that are held at once.

@@ -115,7 +115,7 @@ def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np
     """Draw `size` integers g ≥ 0 with probability proportional to exp(−g/scale)."""
     values = np.zeros(size, dtype=np.int64)
     if in_range(scale):
-        _add(values, geometric_tables(scale), entropy)
+        add_draws(values, geometric_tables(scale), entropy)
     else:
         _check_scale(scale)
         for i in range(size):
@@ -129,7 +129,7 @@ def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) ->
     if values.dtype != np.int64 or not values.flags.behaved or not _apart(values):
         raise ValueError("noise is added to writable int64 arrays of values that lie apart")
     if in_range(scale):
-        _add(values, laplace_tables(scale), entropy)
+        add_draws(values, laplace_tables(scale), entropy)
     else:
         _check_scale(scale)
         for where in np.ndindex(values.shape):
@@ -154,7 +154,7 @@ def _check_scale(scale: Fraction) -> None:
         raise OptionError("ε is so small that the noise would not fit into 64 bits: raise it")
 
 
-def _add(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+def add_draws(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
     """Add draws in place; above one chunk, on every core and with a source for each chunk.
 
     Sources are spawned in the order of the chunks, so the draws do not depend on the threads. The

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.compiled import compiled
 from hushtable.kernel.maps import laws
 from hushtable.kernel.noise import exact
-from hushtable.kernel.noise.bulk import _add
+from hushtable.kernel.noise.bulk import add_draws
 from hushtable.kernel.noise.entropy import Entropy
 from hushtable.kernel.noise.tables import LARGEST_GAP_SCALE, gap_tables
 
@@ -60,7 +60,7 @@ def sample_gaps(scale: Fraction, size: int, entropy: Entropy) -> Integers:
     """Draw geometric gaps, P[g] ∝ exp(−g/scale); those beyond 2^62 as 2^62."""
     values = np.zeros(size, np.int64)
     if scale <= LARGEST_GAP_SCALE:
-        _add(values, gap_tables(scale), entropy)
+        add_draws(values, gap_tables(scale), entropy)
         return values
     # So wide that few of them fit the domain.
     for i in range(size):

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 
 from hushtable.families.linear.ask.coefficients import check_coefficients, measure_coefficients
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
-from hushtable.families.linear.bands import runs_of
-from hushtable.families.linear.shrunken import UNIT, Bands
+from hushtable.families.linear.bands import UNIT, Bands, runs_of
 from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Identity, Product
@@ -226,3 +225,6 @@ def _lowered(sizes: Floats, by: float) -> Floats:
         sizes[end : end + len(kept)] = kept
         end += len(kept)
     return sizes[:end]
+
+
+MECHANISMS = (PriveletStar(),)

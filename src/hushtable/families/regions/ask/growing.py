@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Settings, check_memory
 from hushtable.families.regions.adjacency import Neighbourhood, components
-from hushtable.families.regions.read import LIKELIHOODS, PRIORS
+from hushtable.families.regions.options import LIKELIHOODS, PRIORS
 from hushtable.kernel.curator import Curator, Measurement, Regions
 from hushtable.kernel.maps import Identity, Product
 from hushtable.kernel.privacy.loss import format_epsilon, parse_epsilon
