@@ -10,7 +10,6 @@ from .suites import (
     CURATOR,
     CURATOR_CLOSENESS,
     ENTROPY,
-    HOSTILITY,
     LOW_BITS,
     PUBLISHING,
     SLOW,
@@ -127,14 +126,14 @@ PRECISION = [
         _EMPTY.replace(
             "        return", "        eta += len(held.places) * laplace_eta(scale)\n        return"
         ),
-        (CLOSENESS, HOSTILITY),
+        (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
         "eta counted by the places that are empty",
         "kernel/noise/bulk.py",
         _EMPTY,
         _EMPTY.replace("held.domain, rule", "held.domain - len(held.places), rule"),
-        (CLOSENESS, HOSTILITY),
+        (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
         "eta counted by what was kept",
@@ -145,7 +144,7 @@ PRECISION = [
             "kept = summarise(held, rule, scale, self._entropy, keep)\n"
             "        return kept, eta * len(kept.places) / held.domain",
         ),
-        (CLOSENESS, HOSTILITY),
+        (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
         "one gap for all empty places",
@@ -247,13 +246,6 @@ SAMPLERS = [
         " or not _apart(values)",
         "",
         (BULK,),
-    ),
-    Mutant(
-        "tables remembered for numbers of a caller's own kind",
-        "remembered.py",
-        "if _plain(given) and _plain(tuple(named.values())):",
-        "if True:",
-        (HOSTILITY,),
     ),
     Mutant(
         "thresholds off by one in 2^128",
