@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "scratch": set(),
     "text": set(),
     "errors": {"text"},
-    "schema": {"errors", "kernel.privacy.loss"},
+    "schema": {"errors", "kernel.privacy.loss", "scratch"},
     # What a mistake in would break privacy: nothing of what is built on it.
     "kernel": set(),
     "kernel.processes": set(),
@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "families.mechanism": ANALYST | {"kernel.curator", "release"},
     "families.ask": ANALYST | {"families.mechanism", "families.read", "kernel.curator", "release"},
     "families.read": ANALYST | {"release"},
-    "query": {"errors", "schema", "text"},
+    "query": {"arrays", "errors", "schema", "text"},
     "release": ANALYST | {"__version__", "families", "scratch"},
     "planner": ANALYST | {"families.read"},
     "cli.signals": set(),

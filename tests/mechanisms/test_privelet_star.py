@@ -224,7 +224,7 @@ def regions(seed: int) -> list[Region]:
     for _ in range(10):
         ends = [np.sort(random.choice(size + 1, 2, replace=False)) for size in MIXED.shape]
         sets = [CodeSet.of((int(low), int(high))) for low, high in ends]
-        other = (CodeSet.full(3).difference(sets[0]), CodeSet.of((0, 7)), sets[2])
+        other = (sets[0].complement(3), CodeSet.of((0, 7)), sets[2])
         cell = Box(tuple(CodeSet.single(int(low)) for low, _ in ends))
         found += [(Box(tuple(sets)),), (Box(tuple(sets)), Box(other)), (cell,)]
     return found

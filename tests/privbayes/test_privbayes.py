@@ -13,7 +13,7 @@ from tables import binary_schema, chain, curator_of, measured, mixed, mixed_sche
 
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder
 from hushtable.errors import OptionError
-from hushtable.families.network import ask as privbayes
+from hushtable.families.network.ask import privbayes
 from hushtable.families.network.ask.privbayes import (
     Options,
     PrivBayes,

@@ -143,7 +143,7 @@ def questions(draw: st.DrawFn, boxes: int = 3) -> tuple[Explicit, Region]:
     for first in draw(st.lists(code_sets(axes[0].size), max_size=boxes)):
         rest = tuple(draw(code_sets(axis.size)) for axis in axes[1:])
         region.append(Box((first.intersection(free), *rest)))
-        free = free.difference(first)
+        free = free.intersection(first.complement(axes[0].size))
     return Explicit(axes, values), tuple(region)
 
 

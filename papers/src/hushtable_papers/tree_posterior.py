@@ -13,13 +13,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.densities import NoiseSum, log_density
 from hushtable.query.law import DiscreteLaplaceSum
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Messages reach so many deviations beyond what was seen.
 _REACH = 14

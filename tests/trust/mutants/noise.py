@@ -60,8 +60,8 @@ RANDOMNESS = [
     Mutant(
         "one keystream for all chunks",
         "kernel/noise/bulk.py",
-        "sources = [entropy.spawn() for _ in chunks]",
-        "sources = [entropy for _ in chunks]",
+        "chunks = [(chunk, entropy.spawn()) for chunk in _chunks(values)]",
+        "chunks = [(chunk, entropy) for chunk in _chunks(values)]",
         (BULK,),
     ),
     Mutant(
@@ -328,8 +328,9 @@ SAMPLERS = [
         "noise in steps of two",
         "kernel/noise/bulk.py",
         "        add_laplace(values, scale, self._entropy)\n",
-        "        noise = sample_laplace(scale / 2, values.size, self._entropy)\n"
-        "        values += 2 * noise.reshape(values.shape)\n",
+        "        noise = np.zeros(values.shape, np.int64)\n"
+        "        add_laplace(noise, scale / 2, self._entropy)\n"
+        "        values += 2 * noise\n",
         (LOW_BITS,),
     ),
 ]

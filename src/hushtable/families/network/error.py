@@ -28,8 +28,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.families.network.fit import TINY, FittedNetwork, project
-from hushtable.families.network.inference import Elimination, Floats, Weights
+from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import MOST_ROWS, Link, Network, Seen
 from hushtable.query.law import DiscreteLaplaceSum, checked_confidence, wider_quantile
 from hushtable.query.linear import LinearNoise, linear_noise

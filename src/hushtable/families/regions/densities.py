@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.query.law import DiscreteLaplaceSum
-
-Floats = NDArray[np.float64]
 
 FLOOR = 1e-12
 """What is smaller than this part of the largest value is taken for rounding."""

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.families.regions.densities import (
-    Floats,
     NoiseSum,
     cumulants,
     log_density,

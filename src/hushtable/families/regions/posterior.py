@@ -21,7 +21,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.families.regions.densities import Floats, NoiseSum, log_density, sums_by
+from hushtable.arrays import Floats
+from hushtable.families.regions.densities import NoiseSum, log_density, sums_by
 from hushtable.families.regions.options import Likelihood, Prior
 from hushtable.query.law import checked_confidence
 

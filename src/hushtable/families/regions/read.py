@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.crossing import Layout, crossing_parts, whole_sums
-from hushtable.families.regions.densities import Floats, sums_by
+from hushtable.families.regions.densities import sums_by
 from hushtable.families.regions.moments import Parts, part_cumulants
 from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
 from hushtable.families.regions.posterior import (
@@ -36,7 +37,6 @@ from hushtable.query.cutting import Groups, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, checked_confidence
 from hushtable.query.reader import Estimates
 
-Integers = NDArray[np.int64]
 Read = Callable[[], NDArray[Any]]
 
 NOTE = "posterior mean of noisy cells and noisy counts of regions"

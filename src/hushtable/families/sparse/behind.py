@@ -24,9 +24,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushtable.arrays import Floats
 
 # How far beyond its thresholds a count is all but certain to be kept, and the steps, in scales.
 _BEYOND = 20.0

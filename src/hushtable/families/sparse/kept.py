@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.sparse.behind import Rule, hull, sides
 from hushtable.families.sparse.forecast import moments
 from hushtable.query.law import (
@@ -33,9 +34,6 @@ from hushtable.query.law import (
     wider_quantile,
 )
 from hushtable.query.linear import LinearNoise
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.query.batch import count_each
@@ -28,8 +29,6 @@ from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw, checked_confidence
 from hushtable.query.linear import LinearNoise, linear_noise
 from hushtable.query.reader import Estimates
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Combination = Literal["mean", "median"]
 
 MOST_CELLS = 2**23

@@ -28,9 +28,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 
-Integers = NDArray[np.int64]
 On = Literal["cells", "dyadic", "haar"]
 KINDS: tuple[On, ...] = ("cells", "dyadic", "haar")
 

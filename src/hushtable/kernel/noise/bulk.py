@@ -11,16 +11,14 @@ largest scale allowed, so noise on values within 2^62 does not overflow.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import on_every_core
 from hushtable.compiled import compiled
 from hushtable.errors import OptionError
 from hushtable.kernel.noise import exact
@@ -104,13 +102,6 @@ class EntropyNoise:
         return summarise(held, rule, scale, self._entropy, keep), eta
 
 
-def sample_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Draw `size` integers x with probability proportional to exp(−|x|/scale)."""
-    values = np.zeros(size, dtype=np.int64)
-    add_laplace(values, scale, entropy)
-    return values
-
-
 def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
     """Draw `size` integers g ≥ 0 with probability proportional to exp(−g/scale)."""
     values = np.zeros(size, dtype=np.int64)
@@ -157,16 +148,13 @@ def _check_scale(scale: Fraction) -> None:
 def add_draws(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
     """Add draws in place; above one chunk, on every core and with a source for each chunk.
 
-    Sources are spawned in the order of the chunks, so the draws do not depend on the threads. The
-    pool lives no longer than the call: threads do not survive a fork.
+    Sources are spawned in the order of the chunks, so the draws do not depend on the threads.
     """
     if values.size <= _CHUNK:
         _add_chunk(values, tables, entropy)
         return
-    chunks = list(_chunks(values))
-    sources = [entropy.spawn() for _ in chunks]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(_add_chunk, chunks, repeat(tables), sources))
+    chunks = [(chunk, entropy.spawn()) for chunk in _chunks(values)]
+    on_every_core(lambda pair: _add_chunk(pair[0], tables, pair[1]), chunks)
 
 
 def _chunks(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -29,8 +29,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.ask.coefficients import check_coefficients, measure_coefficients
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bands import UNIT, Bands, runs_of
@@ -40,9 +40,6 @@ from hushtable.kernel.maps import Identity, Product
 from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.release.store import Content
 from hushtable.schema import Schema
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Coefficients held at once, where subbands are smaller.
 _PIECE = 2**20
