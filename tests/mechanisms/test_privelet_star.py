@@ -20,6 +20,7 @@ from hushtable.families.linear.ask import privelet_star as module
 from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
 from hushtable.families.linear.bands import UNIT, Bands, bands_of, runs_of
 from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.reading import ProductReading
 from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
@@ -210,7 +211,7 @@ def readers(
     thresholds, bands = shrinkage(noisy, transform, scale), Bands.of(transform)
     return (
         ShrunkenCoefficients(transform, lambda *cut: noisy[cut], scale, bands, thresholds),
-        NoisyCoefficients(transform, lambda *cut: noisy[cut], scale, ""),
+        NoisyCoefficients(ProductReading.of(transform), lambda *cut: noisy[cut], scale, ""),
     )
 
 

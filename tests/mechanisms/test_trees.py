@@ -14,6 +14,7 @@ import pytest
 from hushtable.errors import HushError, OptionError
 from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.hierarchical import trees
+from hushtable.families.linear.reading import reading_of
 from hushtable.families.linear.trees import best_tree
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Tree
 from hushtable.query.law import DiscreteLaplaceSum
@@ -116,7 +117,7 @@ def all_ranges(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def mean_cost(axis: AxisTransform) -> float:
     """The mean variance of all ranges, in units of 2/ε² under add-remove."""
-    return axis.levels**2 * float(axis.gains(*all_ranges(axis.size)).sum(axis=1).mean())
+    return axis.levels**2 * float(reading_of(axis).gains(*all_ranges(axis.size)).sum(axis=1).mean())
 
 
 def test_all_shapes_are_tried() -> None:
@@ -160,7 +161,7 @@ def even_shapes(size: int, depth: int) -> Iterator[tuple[int, ...]]:
 
 def mean_variance(axis: AxisTransform, starts: Any, stops: Any, axes: int = 1) -> float:
     """The mean over ranges, or over boxes of two equal axes, of the exact variance at ε = 1."""
-    gain = float(axis.gains(starts, stops).sum(axis=1).mean())
+    gain = float(reading_of(axis).gains(starts, stops).sum(axis=1).mean())
     return gain**axes * DiscreteLaplaceSum(Fraction(axis.levels**axes), 1).variance
 
 

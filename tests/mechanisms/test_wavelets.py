@@ -24,8 +24,10 @@ from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bounds import sensitivity_bound, variance_bound
 from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.describe import product_from_dict
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.curator import Curator
-from hushtable.kernel.maps import Haar, Identity, Nominal, product_from_dict
+from hushtable.kernel.maps import Haar, Identity, Nominal
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import LARGEST_SCALE, Neighbours
@@ -57,9 +59,9 @@ def schema_of(*attributes: dict[str, Any], neighbours: Neighbours = "add-remove"
 def reader_of(content: Any) -> NoisyCoefficients:
     """What answers from the content of a release, without the folder."""
     values = content.arrays["coefficients"]
-    transform = product_from_dict(content.parameters["transform"])
+    reading = ProductReading.of(product_from_dict(content.parameters["transform"]))
     return NoisyCoefficients(
-        transform, lambda *cut: values[cut], Fraction(content.noise["scale"]), ""
+        reading, lambda *cut: values[cut], Fraction(content.noise["scale"]), ""
     )
 
 

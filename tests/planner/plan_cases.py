@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.families.linear.intervals import AllRanges, Along, Listed
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Product
 from hushtable.planner.forecast import Setting
 from hushtable.planner.workload import Workload
@@ -77,8 +78,9 @@ def explicit_variances(
 ) -> NDArray[np.float64]:
     """The noise variance of each question, from the inverse applied to every coefficient alone."""
     count = product.cells
+    read = ProductReading.of(product)
     units = np.eye(count).reshape(count, *product.coefficient_shape)
-    reading = np.stack([product.inverse(unit).reshape(-1) for unit in units])
+    reading = np.stack([read.inverse(unit).reshape(-1) for unit in units])
     scale, variances = setting.scale(product), np.zeros(product.coefficient_shape)
     for where, factor in product.blocks():
         variances[where] = DiscreteLaplaceSum(scale * factor, 1).variance

@@ -23,6 +23,7 @@ from hushtable.families.linear import shrunken as shrunken_module
 from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.cells import NoisyCells
 from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.reading import ProductReading
 from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.query.box import Box, CodeSet, Region
@@ -111,7 +112,8 @@ def outer(vectors: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def reader(axes: tuple[AxisTransform, ...], values: NDArray[Any]) -> NoisyCoefficients:
-    return NoisyCoefficients(Product(axes), lambda *cut: values[cut], SCALE, "a note")
+    reading = ProductReading.of(Product(axes))
+    return NoisyCoefficients(reading, lambda *cut: values[cut], SCALE, "a note")
 
 
 # ── random questions ─────────────────────────────────────────────────────────────────────────────
@@ -239,10 +241,10 @@ def test_cells_and_their_variances_are_counts_of_single_cells(
 ) -> None:
     explicit, _ = question
     read = reader(explicit.axes, explicit.values)
-    codes = np.array(list(np.ndindex(*read.transform.shape))).T
+    codes = np.array(list(np.ndindex(*read.reading.product.shape))).T
     variances = read.cell_variances(list(codes))
     cells = read.cells()
-    assert cells.shape == read.transform.shape
+    assert cells.shape == read.reading.product.shape
     for cell, variance in list(zip(codes.T, variances, strict=True))[
         :: max(len(variances) // 9, 1)
     ]:
@@ -333,7 +335,8 @@ def test_only_the_hull_of_what_is_touched_is_read() -> None:
         read.append(values[cut].size)
         return values[cut]
 
-    far = NoisyCoefficients(Product((Identity(1000), Haar(5))), watched, SCALE, "")
+    reading = ProductReading.of(Product((Identity(1000), Haar(5))))
+    far = NoisyCoefficients(reading, watched, SCALE, "")
     assert far.count((Box((CodeSet.of((700, 720)), CodeSet.full(5))),))[0] == pytest.approx(20)
     far.law((Box.full((1000, 5)),))
     assert read == [20]

@@ -209,8 +209,22 @@ ERROR_BARS = [
     Mutant(
         "intervals that end where rounding put them",
         "query/answer.py",
-        "room = np.where(exact, 0.0, 1e-12 * (1 + np.abs(values)))",
+        "room = np.where(exact, 0.0, 1e-4 + 1e-12 * np.abs(values))",
         "room = np.zeros(len(values))",
+        ("tests/query/test_answer.py",),
+    ),
+    Mutant(
+        "small differences of large numbers believed to the last place",
+        "query/answer.py",
+        "1e-4 + 1e-12 * np.abs(values)",
+        "1e-12 * (1 + np.abs(values))",
+        ("tests/query/test_answer.py",),
+    ),
+    Mutant(
+        "the largest of many noisy counts believed",
+        "query/answer.py",
+        "replace(shown, simultaneous=True) if by_count and len(shown) < len(self)",
+        "replace(shown, simultaneous=True) if False",
         ("tests/query/test_answer.py",),
     ),
     Mutant(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.coefficients import NoisyCoefficients, Refine
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Product
 from hushtable.query.batch import (
     WORTH_A_TABLE,
@@ -94,8 +95,12 @@ class ShrunkenCoefficients:
     note = NOTE
     estimate = False
 
+    @cached_property
+    def _transform_reading(self) -> ProductReading:
+        return ProductReading.of(self.transform)
+
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
-        return NoisyCoefficients(self.transform, self.read, self.scale, NOTE, refine)
+        return NoisyCoefficients(self._transform_reading, self.read, self.scale, NOTE, refine)
 
     def _lost(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
@@ -179,7 +184,7 @@ class ShrunkenCoefficients:
         every = [np.arange(size) for size in block.shape]
         for cut in _pieces(block.shape):
             block[cut] = refine(block[cut], [p[c] for p, c in zip(every, cut, strict=True)])
-        return self.transform.inverse(block)
+        return self._transform_reading.inverse(block)
 
 
 def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:

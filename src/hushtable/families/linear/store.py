@@ -32,12 +32,13 @@ def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
 
 def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     from hushtable.families.linear.coefficients import NoisyCoefficients
+    from hushtable.families.linear.reading import ProductReading
 
     transform, scale = _transform(folder, manifest, {"coefficients"})
     stored = _array(folder, manifest, "coefficients", transform.coefficient_shape)
     _check_factors(folder, transform, scale)
-    note = "weighted sum of noisy coefficients"
-    return {"coefficients": stored}, NoisyCoefficients(transform, stored.read, scale, note)
+    reading, note = ProductReading.of(transform), "weighted sum of noisy coefficients"
+    return {"coefficients": stored}, NoisyCoefficients(reading, stored.read, scale, note)
 
 
 def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
@@ -64,7 +65,7 @@ def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) 
 
 def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, Fraction]:
     """The transform and the scale of a release of coefficients, with the arrays it must have."""
-    from hushtable.kernel.maps import product_from_dict
+    from hushtable.families.linear.describe import product_from_dict
 
     scale = checked_scale(folder, manifest, names)
     try:

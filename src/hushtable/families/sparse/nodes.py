@@ -24,12 +24,13 @@ from hushtable.families.sparse.kept import (
     WeightedNoise,
     distinct_laws,
 )
-from hushtable.families.sparse.ranges import weights_of
-from hushtable.kernel.maps import Haar, Product
+from hushtable.families.sparse.ranges import haar_cell_gains, weights_of
+from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import Structure, located, offsets, splits
 from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cut_by, group_steps
+from hushtable.query.inverse import HaarInverse, inverse
 from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
 from hushtable.query.linear import LinearNoise, linear_noise
 from hushtable.query.reader import Estimates
@@ -244,7 +245,7 @@ class NodeSummary:
         if self.structure.on == "haar":
             dense = np.zeros(math.prod(shape))
             dense[self.kept.places] = kept
-            return Product(tuple(Haar(size) for size in shape)).inverse(dense.reshape(shape))
+            return inverse([HaarInverse(Haar(size)) for size in shape], dense.reshape(shape))
         cells, single = self._single()
         dense = np.zeros(math.prod(shape))
         dense[cells[single]] = kept[single]
@@ -273,7 +274,7 @@ class NodeSummary:
         if self.structure.on == "haar":
             gains = np.ones(number)
             for along, size in zip(codes, self.structure.shape, strict=True):
-                gains = gains * Haar(size).gains(along, np.asarray(along) + 1)[:, 0]
+                gains = gains * haar_cell_gains(np.asarray(along, np.int64), size)
             return self.errors.variance(gains, gains, np.zeros(number))
         places = np.zeros(number, np.int64)
         for along, size, room in zip(codes, self.structure.shape, self.structure.axes, strict=True):

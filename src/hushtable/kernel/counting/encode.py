@@ -210,6 +210,8 @@ def _text(column: Any) -> Any:
     """What is compared with the labels: text without blanks around it, an integer or a decimal."""
     if column.type().is_integer() or column.type().is_decimal():
         return column
+    if column.type().is_floating():
+        column = column + 0.0  # −0 is 0
     return stripped(column) if column.type().is_string() else column.cast("string")
 
 
@@ -270,6 +272,6 @@ def _decimals(labels: Iterable[str], precision: int, scale: int) -> dict[Decimal
         if _DECIMAL.fullmatch(label):
             whole, _, places = label.partition(".")
             number = Decimal(f"{whole}.{places.rstrip('0')}")
-            if len(places.rstrip("0")) <= scale and abs(number) < 10 ** (precision - scale):
+            if len(places.rstrip("0")) <= scale and number.copy_abs() < 10 ** (precision - scale):
                 numbers.setdefault(number, label)
     return numbers
