@@ -15,8 +15,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.ask.ispe import Parameters, smoothed
@@ -27,8 +27,6 @@ from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import margins_of
 from hushtable.schema import IntegerRange, Schema, ordinal
-
-Integers = NDArray[np.int64]
 
 SIZE, SCALE, LEVEL = 32, Fraction(4), 0.95
 PLACES = np.arange(SIZE)

@@ -20,10 +20,12 @@ import hushtable.kernel.counting.joint, hushtable.kernel.counting.records
 import hushtable.families.linear.kernels, hushtable.query.haar_kernels
 import hushtable.kernel.maps.kernels
 import hushtable.kernel.noise.gaps
-from hushtable.kernel.noise.bulk import sample_laplace
-from hushtable.kernel.noise.entropy import SystemEntropy
+import numpy
+from hushtable.kernel.noise.bulk import EntropyNoise
 assert hushtable.__file__.startswith(sys.argv[1])
-assert len(set(sample_laplace(Fraction(1000), 50, SystemEntropy()).tolist())) > 1
+values = numpy.zeros(50, numpy.int64)
+EntropyNoise().add_laplace(values, Fraction(1000))
+assert len(set(values.tolist())) > 1
 """
 
 

@@ -22,6 +22,7 @@ import hushtable
 from hushtable import publishing, scratch
 from hushtable.errors import BudgetError, DataError, HushError, LedgerError, OptionError
 from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.families import MECHANISMS
 from hushtable.families.linear.ask.basic import Basic
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.noise.entropy import KEY_BYTES, Keystream, SystemEntropy
@@ -263,6 +264,30 @@ class TestOrder:
         assert world.state().left == 0
         with pytest.raises(BudgetError):
             world.publish(epsilon="1e-12", out=world.folder / "b")
+
+
+class TestWhatIsReturned:
+    @pytest.mark.parametrize("mechanism", MECHANISMS)
+    def test_it_is_what_opening_the_folder_gives(self, world: World, mechanism: str) -> None:
+        release = world.publish(mechanism=mechanism)
+        opened = hushtable.open(world.out)
+        assert release.manifest == opened.manifest and release.schema == opened.schema
+        assert release.epsilon == opened.epsilon == 1 and release.private and opened.private
+        assert release.count("age < 3").value == opened.count("age < 3").value
+
+    def test_publishing_imports_no_reader_and_no_other_mechanism(self, world: World) -> None:
+        call = f"{str(world.data)!r}, {str(world.schema)!r}, epsilon='1', out={str(world.out)!r}"
+        script = f"""
+import sys, hushtable
+hushtable.publish({call}, mechanism='basic')
+print(*(name for name in sys.modules if name.startswith(('hushtable.families', 'hushtable.plan'))))
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        asked = "hushtable.families.linear.ask"
+        needed = {"hushtable.families", "hushtable.families.linear", "hushtable.families.mechanism"}
+        assert set(done.stdout.split()) == needed | {asked, f"{asked}.basic"}
 
 
 class TestInjectedRandomness:

@@ -1,8 +1,54 @@
-"""What work on large arrays shares: how much memory this machine has left."""
+"""What work on large arrays shares: names of their types, this machine's cores and its memory."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_Task = TypeVar("_Task")
+_Done = TypeVar("_Done")
+
+
+def cores() -> int:
+    """How many threads are worth starting."""
+    return os.cpu_count() or 1
+
+
+# Pools live no longer than a call, since threads do not survive a fork; and they are imported only
+# where there is work for them, which a small answer has not.
+
+
+def on_every_core(work: Callable[[_Task], _Done], tasks: Sequence[_Task]) -> list[_Done]:
+    """What becomes of each task, in their order; raises what a task raised."""
+    if len(tasks) < 2:
+        return [work(task) for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(tasks), cores())) as pool:
+        return list(pool.map(work, tasks))
+
+
+def made_ahead(
+    work: Callable[[_Task], _Done], tasks: Iterable[_Task], most: int
+) -> Iterator[_Done]:
+    """What becomes of each task, in their order, at most so many of them ahead of the reader."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    todo = iter(tasks)
+    with ThreadPoolExecutor(cores()) as pool:
+        waiting = deque(pool.submit(work, task) for task in islice(todo, most + 1))
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(pool.submit(work, task) for task in islice(todo, 1))
 
 
 def available_memory() -> int:

@@ -18,7 +18,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushtable import __version__
 from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
@@ -35,15 +34,17 @@ from hushtable.kernel.privacy.loss import (
     parse_epsilon,
     stated_eta,
 )
-from hushtable.planner import Workload, plan
+from hushtable.release.manifest import Manifest
 from hushtable.release.release import Release
-from hushtable.release.store import FORMAT, Content, write_content, write_manifest
+from hushtable.release.store import Content, write_content, write_manifest
+from hushtable.release.writing import describe
 from hushtable.schema import Schema
 from hushtable.scratch import held_folder, partial_folder, remove_abandoned, sync_folder
 
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import EntropyNoise
     from hushtable.kernel.noise.entropy import Entropy
+    from hushtable.planner import Workload
 
 
 class LedgerWarning(UserWarning):
@@ -102,14 +103,14 @@ def publish(
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
         manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)
         manifest |= {"plan": planned} if planned else {}
-        _write(target, manifest, content, books, reservation, step)
+        _write(target, manifest, schema, content, books, reservation, step)
     except (HushError, OSError, MemoryError) as problem:
         raise _after_paying(problem, _what_was_spent(books, reservation)) from None
     except BaseException as problem:  # a defect or an interruption: it stays what it is
         problem.add_note(_what_was_spent(books, reservation))
         raise
     step("done")
-    return Release(target)
+    return Release(target, Manifest.of(manifest, schema, amount))
 
 
 def curate(
@@ -192,6 +193,8 @@ def _recipe(
         return mechanism, {key: str(value) for key, value in settings.items()}, None
     if settings:
         raise OptionError(f"{AUTO!r} chooses the settings itself; to give some, name a mechanism")
+    from hushtable.planner import plan  # forecasts know every family
+
     found = plan(schema, epsilon=epsilon, workload="ranges" if workload is None else workload)
     best = found.recommended
     told = {"workload": found.workload.name, "recommended": best.to_dict()}
@@ -231,29 +234,18 @@ def _manifest(
     curator: Curator,
 ) -> dict[str, Any]:
     loss = Loss(reservation.epsilon, stated_eta(curator.eta))
-    return {
-        "hushtable": "release",
-        "format": FORMAT,
-        "software": __version__,
-        "created": datetime.now(UTC).date().isoformat(),
-        "private": curator.private,
-        "mechanism": recipe.name,
-        "asked": asked,
-        "parameters": content.parameters,
-        "privacy": {
-            "epsilon": format_epsilon(loss.epsilon),
-            "delta": loss.delta,
-            "eta": float(loss.eta),
-            "neighbours": schema.neighbours,
-            "unit": "one row" if schema.unit is None else str(schema.unit),
-            "guarantee": _guarantee(schema, loss),
-        },
-        "reader": content.reader,
-        "noise": content.noise,
-        "schema": schema.to_dict(),
-        "reservation": reservation.id,
-        "ledger": reservation.anchor,
-    }
+    return describe(
+        schema,
+        content,
+        loss,
+        private=curator.private,
+        guarantee=_guarantee(schema, loss),
+        mechanism=recipe.name,
+        asked=asked,
+        created=datetime.now(UTC).date().isoformat(),
+        reservation=reservation.id,
+        ledger=reservation.anchor,
+    )
 
 
 def _guarantee(schema: Schema, loss: Loss) -> str:
@@ -268,6 +260,7 @@ def _guarantee(schema: Schema, loss: Loss) -> str:
 def _write(
     target: Path,
     manifest: dict[str, Any],
+    schema: Schema,
     content: Content,
     books: Ledger,
     reservation: Reservation,
@@ -279,7 +272,7 @@ def _write(
     partial = partial_folder(target, reservation.id)
     partial.mkdir(mode=0o700)
     with held_folder(partial):
-        manifest |= write_content(partial, Schema.from_dict(manifest["schema"]), content)
+        manifest |= write_content(partial, schema, content)
         step("publish")
         _check_free(target)  # another may have taken the name
         # Announced before the manifest is there: without one, no reader opens the folder.

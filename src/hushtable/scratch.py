@@ -1,4 +1,4 @@
-"""Folders for unfinished work: private, locked while in use, removed also after a kill."""
+"""Unfinished work: folders, private, locked while in use, removed also after a kill; and files."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ def held_folder(folder: Path) -> Iterator[Path]:
 def partial_folder(target: Path, id: str) -> Path:
     """The folder beside a target that is to become it."""
     return target.with_name(f".{target.name}.{id}.partial")
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """A path to write to, which becomes the target at the end; after a failure nothing is left."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(target)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def remove_abandoned(parent: Path, pattern: str) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hushtable.cli.main import app
-
 from .conftest import Hush
-from .test_help import COMMANDS
+from .test_help import COMMANDS, command_at
 
 SCHEMA = """
 name = "jobs"
@@ -63,10 +60,7 @@ def test_a_hierarchy_elsewhere_needs_the_owner_s_word(
 
 def test_no_command_that_reads_a_schema_is_forgotten() -> None:
     def parameters(path: tuple[str, ...]) -> set[str]:
-        command: Any = app
-        for name in path:
-            command = command.commands[name]
-        return {parameter.name for parameter in command.params}
+        return {parameter.name or "" for parameter in command_at(path).params}
 
     # `generate` writes its schema; `import` reads one of another tool.
     reading = {c for c in COMMANDS if {"schema", "schemas"} & parameters(c)} - {("generate",)}

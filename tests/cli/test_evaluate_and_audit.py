@@ -10,7 +10,7 @@ import pytest
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.evaluate import OWNER_ONLY
-from hushtable.families import MECHANISMS
+from hushtable.families import MECHANISMS, find_mechanism
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 
@@ -134,7 +134,7 @@ def test_every_mechanism_in_one_table(
     def refuse(*_: Any, **__: Any) -> None:
         raise OptionError("not for me")
 
-    monkeypatch.setattr(type(some["sketch"]), "check", refuse)
+    monkeypatch.setattr(type(find_mechanism("sketch")), "check", refuse)
     report = tmp_path / "all.md"
     options = ["--schema", "other", "--runs", "100", "--seed", "1"]
     done = hush("audit", *options, "-o", report)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from hushtable.cli.main import app
@@ -13,14 +14,26 @@ from hushtable.cli.main import app
 from .conftest import Hush
 
 
-def commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    below = getattr(group, "commands", None)
-    if below is None:
+def command_at(path: tuple[str, ...]) -> click.Command:
+    """The command of that name, also where it is installed beside ours."""
+    found: click.Command = app
+    for name in path:
+        assert isinstance(found, click.Group)
+        below = found.get_command(click.Context(found), name)
+        assert below is not None
+        found = below
+    return found
+
+
+def commands(path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    group = command_at(path)
+    if not isinstance(group, click.Group):
         return [path]
-    return [found for name, command in below.items() for found in commands(command, (*path, name))]
+    names = group.list_commands(click.Context(group))
+    return [found for name in names for found in commands((*path, name))]
 
 
-COMMANDS = commands(app)
+COMMANDS = commands()
 
 
 def test_all_commands_are_found() -> None:

@@ -75,6 +75,23 @@ def _held(structure: Structure, rows: tuple[int, ...]) -> dict[int, int]:
     return dict(zip(places.tolist(), values.tolist(), strict=True))
 
 
+def test_nothing_public_tells_how_many_places_were_occupied() -> None:
+    """Draws depend on that number; how far they are from the ideal is told, and must not."""
+    told = []
+    for occupied in (5, 6):
+        asked = curator(dict.fromkeys(range(occupied), 1))
+        for rule in (Filter(2**40), Filter(2), Threshold(9), Priority(3)):
+            asked.noisy_summary(Structure("cells", SHAPE), rule, epsilon="0.1")
+        told.append(_public(asked))
+    assert told[0] == told[1] and told[0]["spent"] and told[0]["eta"]
+
+
+def _public(asked: Curator) -> dict[str, Any]:
+    values = {name: getattr(asked, name) for name in dir(asked) if not name.startswith("_")}
+    plain = {name: value for name, value in values.items() if not callable(value)}
+    return {**plain, "repr": repr(asked)}
+
+
 QUESTIONS: dict[str, Any] = {
     "counts": lambda c: c.noisy_counts(CELLS, epsilon=1),
     "coefficients": lambda c: c.noisy_coefficients(

@@ -183,7 +183,7 @@ def test_many_ranges_agree_with_each_by_itself(
     values, errors = release.count_ranges(starts, stops)
     _, low, high = release.range_intervals(starts, stops, confidence=0.9)
     for i, box in enumerate(range_boxes(starts, stops)):
-        value, law = release._reader.count((box,))
+        value, law = release.reader.count((box,))
         assert values[i] == pytest.approx(value, abs=1e-6 + 0.02 * errors[i])
         assert law.estimate == release.estimate == (intervals == "posterior")
         assert errors[i] == pytest.approx(math.sqrt(law.variance), rel=0.02, abs=1e-6)
@@ -196,7 +196,7 @@ def test_parts_that_cross_are_found_by_lists_and_by_tables(tmp_path: Path) -> No
     """Many boxes over few regions are answered from tables; few by comparing cells."""
     release = release_of(tmp_path, "ispe", "0.2", xi="30", reference="off", alpha1="0.1")
     ranges = random_ranges(SCHEMA, 4000, seed=5)
-    reader = release.reading(intervals="posterior")._reader
+    reader = release.reading(intervals="posterior").reader
     many = reader.ranges(ranges.starts, ranges.stops)
     for i in range(0, 200, 10):
         few = reader.ranges(ranges.starts[i : i + 10], ranges.stops[i : i + 10])
@@ -304,7 +304,7 @@ def test_other_releases_have_one_way_to_be_read(tmp_path: Path) -> None:
     ranges = random_ranges(SCHEMA, 5, seed=1)
     values, low, high = release.range_intervals(ranges.starts, ranges.stops)
     for i, box in enumerate(range_boxes(ranges.starts, ranges.stops)):
-        value, law = release._reader.count((box,))
+        value, law = release.reader.count((box,))
         assert (values[i], high[i] - low[i]) == (value, 2 * law.half_width(0.95))
 
 

@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushtable.auditing.privacy_check import PrivacyReport, Recipe, check_mechanism, check_recipe
+from hushtable.auditing.privacy_check import (
+    PairLoss,
+    PrivacyReport,
+    Recipe,
+    check_mechanism,
+    check_recipe,
+    curator_loss,
+    recipe_of,
+)
 from hushtable.auditing.small_tables import Holdings, Row, Table
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.kernel.curator.holding import Holding
@@ -34,7 +42,16 @@ CASES: dict[str, tuple[dict[str, Any], list[Row]]] = {
     "at most 3 rows": ({"attributes": (AGE,), "unit": Unit("id", 3)}, FEW),
 }
 
-__all__ = ["AGE", "CASES", "EPSILON", "NEIGHBOURS", "check", "check_asking", "schema_of"]
+__all__ = [
+    "AGE",
+    "CASES",
+    "EPSILON",
+    "NEIGHBOURS",
+    "check",
+    "check_asking",
+    "loss_between",
+    "schema_of",
+]
 
 
 def schema_of(case: str, neighbours: Neighbours = "add-remove") -> Schema:
@@ -80,3 +97,9 @@ def check_asking(
         holdings=options.pop("holdings", holdings_of(case)),
         **{"epsilon": EPSILON, **options},
     )
+
+
+def loss_between(mechanism: str, schema: Schema, table: list[Row], other: list[Row]) -> PairLoss:
+    """The loss of a mechanism between two tables."""
+    recipe, needs = recipe_of(mechanism, schema, parse_epsilon(EPSILON), {})
+    return curator_loss(recipe, schema, table, other, epsilon=EPSILON, needs=needs)

@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_cases import AGE, CASES, EPSILON, NEIGHBOURS, check_asking, holdings_of, schema_of
+from exact_cases import (
+    AGE,
+    CASES,
+    EPSILON,
+    NEIGHBOURS,
+    check_asking,
+    holdings_of,
+    loss_between,
+    schema_of,
+)
 
-from hushtable.auditing.privacy_check import curator_loss, loss_between
+from hushtable.auditing.privacy_check import curator_loss
 from hushtable.auditing.small_tables import (
     Holdings,
     as_table,
@@ -200,9 +209,9 @@ class TestTheKit:
 
     def test_the_loss_between_two_tables_by_name(self) -> None:
         schema = schema_of("clipped and dropped rows", "replace-one")
-        moved = loss_between("basic", schema, [("0",)], [("1",)], epsilon=EPSILON)
+        moved = loss_between("basic", schema, [("0",)], [("1",)])
         assert moved.holds and moved.loss == moved.charged == Fraction(EPSILON)
-        dropped = loss_between("basic", schema, [("0",)], [("?",)], epsilon=EPSILON)
+        dropped = loss_between("basic", schema, [("0",)], [("?",)])
         assert dropped.loss == Fraction(EPSILON) / 2
 
     def test_tables_further_apart_than_neighbours_lose_more(self) -> None:

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from exact_cases import EPSILON, check, check_asking, schema_of
+from exact_cases import EPSILON, check, check_asking, loss_between, schema_of
 
-from hushtable.auditing.privacy_check import PrivacyReport, curator_loss, loss_between
+from hushtable.auditing.privacy_check import PrivacyReport, curator_loss
 from hushtable.auditing.small_tables import Holdings
 from hushtable.kernel.counting import bound, count
 from hushtable.kernel.curator import Curator, LargestPart, Measurement, Regions
@@ -160,7 +160,7 @@ def test_what_no_scale_mends_is_caught(mutate: Any, words: str, monkeypatch: Pat
 def test_noise_on_occupied_cells_shows_also_when_as_many_are_occupied(monkeypatch: Patch) -> None:
     noise_on_occupied_cells_only(monkeypatch)
     schema = schema_of(ROWS, "replace-one")
-    moved = loss_between("basic", schema, [("0",)], [("1",)], epsilon=EPSILON)
+    moved = loss_between("basic", schema, [("0",)], [("1",)])
     assert moved.loss == 0 and "returned" in str(moved.problem)
 
 

@@ -18,10 +18,10 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.families.linear.ask import privelet_star as module
 from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
-from hushtable.families.linear.bands import bands_of, runs_of
+from hushtable.families.linear.bands import UNIT, Bands, bands_of, runs_of
 from hushtable.families.linear.coefficients import NoisyCoefficients
 from hushtable.families.linear.reading import ProductReading
-from hushtable.families.linear.shrunken import UNIT, Bands, ShrunkenCoefficients
+from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.kernel.privacy.noises import DiscreteLaplace
@@ -230,7 +230,7 @@ def regions(seed: int) -> list[Region]:
     for _ in range(10):
         ends = [np.sort(random.choice(size + 1, 2, replace=False)) for size in MIXED.shape]
         sets = [CodeSet.of((int(low), int(high))) for low, high in ends]
-        other = (CodeSet.full(3).difference(sets[0]), CodeSet.of((0, 7)), sets[2])
+        other = (sets[0].complement(3), CodeSet.of((0, 7)), sets[2])
         cell = Box(tuple(CodeSet.single(int(low)) for low, _ in ends))
         found += [(Box(tuple(sets)),), (Box(tuple(sets)), Box(other)), (cell,)]
     return found

@@ -11,7 +11,7 @@ from exact_cases import EPSILON, NEIGHBOURS, check, check_asking
 from hushtable.errors import OptionError
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps.hashing import Sketch
-from hushtable.kernel.maps.rules import Filter, Priority, Threshold
+from hushtable.kernel.maps.rules import Filter, Threshold
 from hushtable.kernel.maps.structure import Structure
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -138,12 +138,6 @@ class TestTheCurator:
             self.asked(Structure("cells", (3,)), Filter(1))
         with pytest.raises(OptionError, match="ancestors"):
             self.asked(Structure("cells", (2,)), Filter(1), rooted=True)
-
-    def test_numbers_put_into_a_rule_are_checked_again(self) -> None:
-        rule = Priority(3)
-        object.__setattr__(rule, "size", 0)
-        with pytest.raises(OptionError, match="size must be"):
-            self.asked(Structure("cells", (2,)), rule)
 
     def test_counts_are_needed(self) -> None:
         with pytest.raises(OptionError, match="needs counts"):

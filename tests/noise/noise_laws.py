@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from hushtable.kernel.noise.bulk import add_laplace
+from hushtable.kernel.noise.entropy import Entropy
+
 FALSE_ALARM = 1e-6
 PRECISE = Context(prec=90)
 
@@ -154,6 +157,13 @@ def laplace_cdf(scale: float) -> Callable[[int], float]:
 def geometric_cdf(scale: float, start: int = 0) -> Callable[[int], float]:
     """P[X ≤ x] of start + a geometric law."""
     return lambda x: -math.expm1(-(x - start + 1) / scale) if x >= start else 0.0
+
+
+def sample_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    """Draw `size` integers x with probability proportional to exp(−|x|/scale)."""
+    values = np.zeros(size, np.int64)
+    add_laplace(values, scale, entropy)
+    return values
 
 
 def fits(

@@ -19,13 +19,14 @@ from noise_laws import (
     high_cdf,
     laplace_cdf,
     nearest,
+    sample_laplace,
 )
 from numpy.lib.stride_tricks import as_strided
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.kernel.noise import bulk, exact
-from hushtable.kernel.noise.bulk import EntropyNoise, sample_geometric, sample_laplace
+from hushtable.kernel.noise.bulk import EntropyNoise, sample_geometric
 from hushtable.kernel.noise.closeness import EXACT_ETA, laplace_eta
 from hushtable.kernel.noise.entropy import SystemEntropy
 from hushtable.kernel.privacy.loss import ETA_LIMIT

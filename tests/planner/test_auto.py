@@ -43,7 +43,7 @@ def test_auto_publishes_what_is_recommended(tmp_path: Path, workload: str | None
     assert told["workload"] == (workload or "ranges")
     assert release.manifest["asked"] == "auto"
     # The release has the error that was forecast.
-    error = math.sqrt(release._reader.law(best.typical).variance)
+    error = math.sqrt(release.reader.law(best.typical).variance)
     assert error * 1.96 == pytest.approx(best.margin(), rel=0.3)
 
 
@@ -57,7 +57,7 @@ def test_every_forecast_can_be_published_as_it_is_told(tmp_path: Path) -> None:
             mechanism=forecast.mechanism,
             settings=forecast.parameters,
         )
-        law = release._reader.law(forecast.typical)
+        law = release.reader.law(forecast.typical)
         assert law.half_width(0.95) == pytest.approx(forecast.margin(), rel=0.02)
 
 

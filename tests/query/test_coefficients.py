@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from hushtable.errors import QueryError
 from hushtable.families.linear import coefficients as module
 from hushtable.families.linear import shrunken as shrunken_module
+from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.cells import NoisyCells
 from hushtable.families.linear.coefficients import NoisyCoefficients
 from hushtable.families.linear.reading import ProductReading
-from hushtable.families.linear.shrunken import UNIT, Bands, ShrunkenCoefficients
+from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet, Region
@@ -144,7 +145,7 @@ def questions(draw: st.DrawFn, boxes: int = 3) -> tuple[Explicit, Region]:
     for first in draw(st.lists(code_sets(axes[0].size), max_size=boxes)):
         rest = tuple(draw(code_sets(axis.size)) for axis in axes[1:])
         region.append(Box((first.intersection(free), *rest)))
-        free = free.difference(first)
+        free = free.intersection(first.complement(axes[0].size))
     return Explicit(axes, values), tuple(region)
 
 

@@ -53,7 +53,7 @@ def questions(draw):
     for first in left:
         rest = tuple(draw(code_sets(size)) for size in shape[1:])
         boxes.append(Box((first.intersection(free), *rest)))
-        free = free.difference(first)
+        free = free.intersection(first.complement(shape[0]))
     axes = draw(st.lists(st.sampled_from(range(len(shape))), unique=True))
     groups = [(axis, draw(node_ranges(shape[axis]))) for axis in axes]
     piece = draw(st.sampled_from([1, 2, 7, 50, 2**24]))

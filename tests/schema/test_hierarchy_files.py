@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from arx_files import read_arx
 
 from hushtable.errors import OptionError, SchemaError
 from hushtable.schema import Schema
-from hushtable.schema.files import MAX_HIERARCHY, HierarchyFolders, read_arx, read_text
+from hushtable.schema.files import MAX_HIERARCHY, HierarchyFolders, read_text
 from hushtable.schema.foreign import import_schema
 
 GOOD = "cook;services;*\nguard;services;*\nnurse;health;*\n"

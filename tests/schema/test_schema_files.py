@@ -8,13 +8,13 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from arx_files import read_arx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schemas import hierarchies, labels, schemas
 
 from hushtable.errors import SchemaError
 from hushtable.schema import Hierarchy, Schema, nominal
-from hushtable.schema.files import read_arx
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 ADULT = sorted((DATA / "adult").glob("*hierarchy*.csv"))

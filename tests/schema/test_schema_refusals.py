@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from arx_files import read_arx
 from hypothesis import HealthCheck, given, settings
 from random_schemas import junk, near_schemas
 
 from hushtable.errors import HushError, SchemaError
 from hushtable.schema import Hierarchy, IntegerRange, Labels, Schema, ordinal
-from hushtable.schema.files import MAX_HIERARCHY, read_arx
+from hushtable.schema.files import MAX_HIERARCHY
 
 
 def content(*attributes: Any, **more: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, true_counts
@@ -56,7 +57,6 @@ _SCHOOLING = (
     "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
 )  # fmt: skip
 
-Floats = NDArray[np.float64]
 Measure = Callable[["Grid", Release, int], Iterator[Row]]
 
 
@@ -208,7 +208,7 @@ def _partition_errors(grid: Grid, release: Release, seed: int) -> dict[str, floa
 
 
 def _reader(release: Release) -> RegionReader:
-    reader = release._reader
+    reader = release.reader
     assert isinstance(reader, RegionReader)
     return reader
 

@@ -15,11 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable_papers.figure import Statement
-
-Floats = NDArray[np.float64]
 
 LINEAR = (0.8, 1.2)
 INSENSITIVE = 0.1

@@ -15,15 +15,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.plots import draw_lines
 from hushtable.generators import MadeUpTable, timing
 from hushtable.scratch import spill_folder
 from hushtable_papers.figure import Setting, Statement
-
-Floats = NDArray[np.float64]
 
 MECHANISMS: dict[str, dict[str, str]] = {
     "basic": {},

@@ -6,7 +6,6 @@ and judges again. The verdict holds nothing of the machine, so that two of them 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Progress, Task, run_experiment
+from hushtable.scratch import whole_file
 from hushtable_papers.figure import Figure, Setting, Statement
 from hushtable_papers.real_tables import adult
 from hushtable_papers.sparse_origins import Journeys
@@ -158,6 +158,5 @@ def _link(place: Path, plot: Path) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Whole or not at all: a stopped run leaves the verdict that was there."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")

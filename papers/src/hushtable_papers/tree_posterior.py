@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseSum
 from hushtable.query.law.density import log_density
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Messages reach so many deviations beyond what was seen.
 _REACH = 14

@@ -13,11 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable_papers.figure import Statement
 
-Floats = NDArray[np.float64]
 Trend = Literal["falls", "rises", "falls, then rises", "no clear trend"]
 
 ERRORS = 3.0

@@ -31,11 +31,12 @@ from hushtable.kernel.curator import Curator
 from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.noise.bulk import Noise
 from hushtable.kernel.privacy.account import Account
-from hushtable.kernel.privacy.loss import format_epsilon
+from hushtable.kernel.privacy.loss import Loss
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.answer import ResultTable, show_percent
 from hushtable.release import Release
-from hushtable.release.store import FORMAT, Content, write_content, write_manifest
+from hushtable.release.store import Content
+from hushtable.release.writing import write_experiment
 from hushtable.schema import Schema
 
 COVERAGE = "coverage"
@@ -186,12 +187,12 @@ class CoverageAttack:
         where = f"{case.name}{f' ({asked})' if asked else ''}"
         tried = [_Tried(q, level, where) for q in case.questions for level in LEVELS]
         with tempfile.TemporaryDirectory(prefix="hushtable-") as scratch:
-            truth = stored(Path(scratch, "truth"), case.schema, _cells(case), self.epsilon)
+            truth = self._stored(Path(scratch, "truth"), case, _cells(case))
             truths = [truth.answer(question.query).values for question in case.questions]
             for number in range(self.releases):
                 content = self._measured(case, settings)
                 folder = Path(scratch, str(number))
-                release = stored(folder, case.schema, content, self.epsilon)
+                release = self._stored(folder, case, content)
                 answers = [release.answer(question.query) for question in case.questions]
                 for i, one in enumerate(tried):
                     place = i // len(LEVELS)
@@ -208,6 +209,10 @@ class CoverageAttack:
         return self.mechanism.measure(
             curator, case.schema, epsilon=self.epsilon, settings=dict(settings)
         )
+
+    def _stored(self, folder: Path, case: Case, content: Content) -> Release:
+        loss = Loss(self.epsilon)
+        return write_experiment(folder, case.schema, content, loss, mechanism=self.mechanism.name)
 
 
 def _inside(answer: ResultTable, truth: NDArray[Any], level: Level) -> tuple[Inside, Inside]:
@@ -299,35 +304,6 @@ def _cells(case: Case) -> Content:
     """The true table as if it were a release of cells."""
     noise = DiscreteLaplace(Fraction(1))
     return Content("cells", {"cells": case.counts}, noise.to_dict(), {})
-
-
-def stored(folder: Path, schema: Schema, content: Content, epsilon: Fraction) -> Release:
-    """A release that nobody paid for, written and opened; only experiments make such."""
-    folder.mkdir()
-    manifest: dict[str, Any] = {
-        "hushtable": "release",
-        "format": FORMAT,
-        "software": "audit",
-        "created": "2000-01-01",
-        "private": False,
-        "mechanism": "audit",
-        "asked": "audit",
-        "parameters": content.parameters,
-        "privacy": {
-            "epsilon": format_epsilon(epsilon),
-            "delta": 0.0,
-            "neighbours": schema.neighbours,
-            "unit": "one row",
-            "guarantee": "none: an experiment",
-        },
-        "reader": content.reader,
-        "noise": content.noise,
-        "schema": schema.to_dict(),
-        "reservation": "audit",
-        "ledger": {"ledger": "", "hash": ""},
-    }
-    write_manifest(folder, manifest | write_content(folder, schema, content))
-    return Release(folder)
 
 
 def short(found: Iterable[Coverage]) -> list[str]:

@@ -23,13 +23,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.auditing.clopper_pearson import largest_chance, smallest_chance
 from hushtable.auditing.likelihood import Contest
 from hushtable.kernel.noise.bulk import Noise
-
-Floats = NDArray[np.float64]
 
 TESTED = 4
 """So many events are tested; the confidence is shared among them."""

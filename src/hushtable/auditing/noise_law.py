@@ -25,8 +25,8 @@ from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.auditing.transcript import ChoiceDraw, Draw, LaplaceDraw, SummaryDraw
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.noise.bulk import Noise
@@ -53,8 +53,6 @@ _REMAINDERS = 256
 _BLOCK = 64
 _PLAIN_CHOICE = (Fraction(0), Fraction(-1, 2), Fraction(-3))
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 _Item = TypeVar("_Item")
 
 

@@ -74,21 +74,6 @@ class PrivacyReport:
         return self.worst == self.epsilon
 
 
-def loss_between(
-    mechanism: str | Mechanism,
-    schema: Schema,
-    table: Iterable[Row],
-    neighbour: Iterable[Row],
-    *,
-    epsilon: EpsilonLike,
-    settings: Mapping[str, str] | None = None,
-    noise: Noise | None = None,
-) -> PairLoss:
-    """The loss of a mechanism between two tables, along the path that `noise` leads to."""
-    recipe, needs = recipe_of(mechanism, schema, parse_epsilon(epsilon), settings or {})
-    return curator_loss(recipe, schema, table, neighbour, epsilon=epsilon, needs=needs, noise=noise)
-
-
 def curator_loss(
     recipe: Recipe,
     schema: Schema,

@@ -11,7 +11,16 @@ from typing import NoReturn
 import click
 
 from hushtable import __version__
-from hushtable.cli import analyst, auditing, evaluating, owner, planning, reproducing, signals
+from hushtable.cli import (
+    analyst,
+    auditing,
+    evaluating,
+    owner,
+    planning,
+    reproducing,
+    signals,
+    trying,
+)
 from hushtable.cli.show import print_json, warn
 from hushtable.errors import HushError
 from hushtable.text import plain
@@ -40,7 +49,7 @@ def schema_group() -> None:
     """Write and check the public description of a table."""
 
 
-for _command in (owner.demo, planning.plan, owner.publish, owner.budget, owner.generate):
+for _command in (trying.demo, planning.plan, owner.publish, owner.budget, trying.generate):
     app.add_command(_command)
 for _command in (analyst.query, analyst.info, analyst.export):
     app.add_command(_command)

@@ -1,4 +1,4 @@
-"""Commands for the data owner: schema, publish, budget, demo, generate."""
+"""Commands for the data owner: schema, publish, budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option, print_attributes
-from hushtable.cli.show import print_json, print_table, row_bar, say, step_bar, warn
+from hushtable.cli.show import print_json, print_table, say, step_bar, warn
 from hushtable.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def schema_draft(data: str, out: Path, name: str | None, as_json: bool) -> None:
     """
     from hushtable.drafting import draft_schema
 
-    _check_new(out)
+    check_new(out)
     draft = draft_schema(data, name=name or out.stem)
     _tell_draft(draft, out, as_json, imported=False)
     if not as_json:
@@ -311,14 +311,15 @@ def schema_import(
     """
     from hushtable.schema.foreign import import_schema
 
-    _check_new(out)
+    check_new(out)
     draft = import_schema(file, name=name or out.stem, allow_paths=allow_paths)
     _tell_draft(draft, out, as_json, imported=True)
     if not as_json:
         say("Review it, then set reviewed = true.")
 
 
-def _check_new(out: Path) -> None:
+def check_new(out: Path) -> None:
+    """Refuse a file that is there already, or in a folder that is not."""
     if out.exists():
         raise SchemaError(f"{out} is there already; choose another name")
     if not out.parent.is_dir():
@@ -341,66 +342,3 @@ def _tell_draft(draft: Any, out: Path, as_json: bool, *, imported: bool) -> None
     say(f"wrote {out}: {len(draft.schema.attributes)} attributes")
     for column, reason in draft.left_out:
         say(f"  left out {column}: {reason}")
-
-
-@click.command()
-@click.option("--out", "-o", type=FilePath, default=Path("hushtable-demo"), show_default=True)
-@click.option("--rows", default=500_000, show_default=True, help="How many people to generate.")
-@json_option
-def demo(out: Path, rows: int, as_json: bool) -> None:
-    """Tell the whole story on a generated census: publish it, query it, draw a picture.
-
-    Example: hush demo
-    """
-    from hushtable.evaluation.demo import run_demo
-
-    with step_bar({"generate": "generating a census", **STEPS}, quiet=as_json) as progress:
-        story = run_demo(out, rows, progress)
-    if as_json:
-        print_json(story.to_dict())
-        return
-    story.tell()
-
-
-@click.command()
-@click.argument("name", metavar="NAME")
-@click.option("--out", "-o", type=FilePath, required=True, help="The Parquet file to write.")
-@click.option("--schema", "-s", type=FilePath, help="Its schema file.  [default: beside it]")
-@click.option("--rows", type=int, help="How many rows.  [default: its own]")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other people.")
-@json_option
-def generate(
-    name: str,
-    out: Path,
-    schema: Path | None,
-    rows: int | None,
-    settings: tuple[str, ...],
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Make up a table to try things on, with its schema: no one in it ever lived.
-
-    NAME is census, brazil or us (people), timing, sparse, sparse-skewed, sparse-2d,
-    sparse-2d-skewed, continuous or random (grids of counts).
-
-    Example: hush generate brazil --rows 1000000 -o brazil.parquet --schema brazil.toml
-    """
-    from hushtable.generators import generate as make_up
-    from hushtable.generators import own_dataset
-
-    if out.suffix != ".parquet":
-        raise OptionError(f"{out.name} must end in .parquet")
-    described = schema or out.with_suffix(".toml")
-    _check_new(out)
-    _check_new(described)
-    made = make_up(name, rows, seed=seed, settings=key_values(settings))
-    with row_bar("making up rows", quiet=as_json) as progress:
-        made.write(out, progress)
-    own_dataset(made.schema).save(described)
-    if as_json:
-        facts = {"name": name, "rows": made.rows, "cells": made.schema.cells, "seed": seed}
-        print_json({"file": str(out), "schema": str(described), **facts})
-        return
-    say(f"wrote {out}: {made.rows:,} rows of {made.schema.cells:,} cells; schema {described}")
-    say(f"try: hush publish {out} --schema {described} --epsilon 1 -o {out.stem}.release")

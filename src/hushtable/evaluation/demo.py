@@ -36,6 +36,7 @@ class Story:
     release: Release
     answers: tuple[tuple[str, str, int, Answer], ...]
     picture: Path
+    epsilon: str = EPSILON
 
     def to_dict(self) -> dict[str, Any]:
         """The story for machines."""
@@ -48,27 +49,6 @@ class Story:
                 for question, where, true, answer in self.answers
             ],
         }
-
-    def tell(self) -> None:
-        """The story for people."""
-        from hushtable.cli.show import print_table, say
-
-        say(f"A generated census was published with ε = {EPSILON} by {self.release.mechanism}.")
-        say("The owner sees the true counts; an analyst has the release alone:")
-        rows = []
-        for question, _, true, answer in self.answers:
-            low, high = answer.interval(0.95)
-            hit = "yes" if low <= true <= high else "no (1 in 20 is)"
-            half = f"{(high - low) / 2:,.0f}"
-            rows.append([question, f"{true:,}", f"{answer.value:,.0f}", f"± {half}", hit])
-        columns = ["", "true", "released", "95 %", "truth inside"]
-        print_table(None, columns, rows)
-        where = self.answers[2][1]
-        say(f"picture: {self.picture}")
-        say(f"schema:  {self.folder / 'census.toml'}   (what the owner declared)")
-        say(f'try:     hush query {self.release.folder} "{where}"')
-        say(f"         hush info {self.release.folder}")
-        say(f"         hush budget {self.folder / 'census.toml'}")
 
 
 def run_demo(folder: Path, rows: int, progress: Callable[[str], None]) -> Story:

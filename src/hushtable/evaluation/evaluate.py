@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import OptionError
 from hushtable.evaluation.range_errors import SANITY
 from hushtable.evaluation.range_queries import quintiles
@@ -36,7 +37,6 @@ from hushtable.query.law import checked_confidence
 from hushtable.release import Release
 from hushtable.release import open as open_release
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str], None]
 """Told the name of each step as it begins: count, truth, ask, intervals, done."""
 
@@ -256,7 +256,7 @@ def _answers(release: Release, asked: Asked) -> tuple[Floats, Floats]:
 
 def _count(release: Release, region: Region) -> Answer:
     """The count of a region: what a WHERE clause of any form selects."""
-    return Answer(*release._reader.count(region))
+    return Answer(*release.reader.count(region))
 
 
 def _evenly(number: int, most: int) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import __version__
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, quintiles, true_counts
 from hushtable.families import find_mechanism
@@ -30,12 +29,11 @@ from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import (
     EpsilonLike,
     Loss,
-    format_epsilon,
     parse_epsilon,
     stated_eta,
 )
 from hushtable.release import Release
-from hushtable.release.store import FORMAT, Content, write_content, write_manifest
+from hushtable.release.writing import write_experiment
 from hushtable.schema import Schema
 from hushtable.scratch import spill_folder
 
@@ -218,12 +216,8 @@ def experiment_release(
         holding, exposure=schema.exposure, account=Account(amount), noise=EntropyNoise(entropy)
     )
     content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
-    folder.mkdir()
     loss = Loss(amount, stated_eta(curator.eta))
-    manifest = _manifest(schema, recipe.name, content, loss)
-    manifest |= write_content(folder, schema, content)
-    write_manifest(folder, manifest)
-    return Release(folder)
+    return write_experiment(folder, schema, content, loss, mechanism=recipe.name)
 
 
 def _as_columns(counts: Counts) -> CodedColumns:
@@ -231,29 +225,3 @@ def _as_columns(counts: Counts) -> CodedColumns:
     narrow = [np.min_scalar_type(size - 1) for size in counts.shape]
     columns = tuple(along.astype(kind) for along, kind in zip(codes, narrow, strict=True))
     return CodedColumns(counts.shape, columns)
-
-
-def _manifest(schema: Schema, mechanism: str, content: Content, loss: Loss) -> dict[str, Any]:
-    return {
-        "hushtable": "release",
-        "format": FORMAT,
-        "software": __version__,
-        "created": "1970-01-01",  # the same every time, as all of it
-        "private": False,
-        "mechanism": mechanism,
-        "asked": mechanism,
-        "parameters": content.parameters,
-        "privacy": {
-            "epsilon": format_epsilon(loss.epsilon),
-            "delta": loss.delta,
-            "eta": float(loss.eta),
-            "neighbours": schema.neighbours,
-            "unit": "one row" if schema.unit is None else str(schema.unit),
-            "guarantee": "none: made for an experiment, with noise that can be replayed",
-        },
-        "reader": content.reader,
-        "noise": content.noise,
-        "schema": schema.to_dict(),
-        "reservation": "none",
-        "ledger": {},
-    }

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.evaluation.range_queries import Ranges
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.query.box import Box, CodeSet, Region
-
-Integers = NDArray[np.int64]
 
 # Domains up to here are laid out: 128 MiB of counts.
 _LAID_OUT = 2**24

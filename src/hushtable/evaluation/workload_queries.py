@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import OptionError
 from hushtable.evaluation.range_queries import Ranges
 from hushtable.families.linear.intervals import AllRanges, Along, some_of
 from hushtable.planner.workload import Family, Question, Workload
 from hushtable.query.box import Box, Region, cells
-
-Floats = NDArray[np.float64]
 
 MOST_QUERIES = 10**6
 

@@ -17,34 +17,42 @@ if TYPE_CHECKING:
 
 
 class Family(NamedTuple):
-    """What a folder registers: the names of its mechanisms, and those of its kinds of releases.
+    """What a folder registers: its mechanisms, and the kinds of releases that they make.
 
-    `ask.MECHANISMS` has the mechanisms, and `store.READERS` a function for each kind that opens it.
+    Each mechanism is named with the file of `ask` in whose `MECHANISMS` it is, and `store.READERS`
+    has a function for each kind that opens it.
     """
 
-    mechanisms: tuple[str, ...]
+    mechanisms: dict[str, str]
     readers: tuple[str, ...]
 
 
 FAMILIES = {
     "linear": Family(
-        ("basic", "privelet", "privelet+", "privelet*", "hierarchical", "mixed"),
+        {
+            "basic": "basic",
+            "privelet": "privelet",
+            "privelet+": "privelet",
+            "privelet*": "privelet_star",
+            "hierarchical": "hierarchical",
+            "mixed": "mixed",
+        },
         ("cells", "coefficients", "shrunken"),
     ),
     "sparse": Family(
-        (
-            "geometric",
-            "filter",
-            "threshold",
-            "priority",
-            "filter-threshold",
-            "filter-priority",
-            "sketch",
-        ),
+        {
+            "geometric": "summary",
+            "filter": "summary",
+            "threshold": "summary",
+            "priority": "summary",
+            "filter-threshold": "summary",
+            "filter-priority": "summary",
+            "sketch": "sketch",
+        },
         ("summary", "sketch"),
     ),
-    "network": Family(("privbayes",), ("network",)),
-    "regions": Family(("ispe", "kdtree"), ("regions",)),
+    "network": Family({"privbayes": "privbayes"}, ("network",)),
+    "regions": Family({"ispe": "ispe", "kdtree": "kdtree"}, ("regions",)),
 }
 
 MECHANISMS = {name: home for home, family in FAMILIES.items() for name in family.mechanisms}
@@ -61,7 +69,8 @@ def find_mechanism(name: str) -> Mechanism:
     if name not in MECHANISMS:
         known = ", ".join([*MECHANISMS, AUTO])
         raise OptionError(f"there is no mechanism {name!r}; there are {known}")
-    asking = import_module(f"hushtable.families.{MECHANISMS[name]}.ask")
+    home = MECHANISMS[name]
+    asking = import_module(f"hushtable.families.{home}.ask.{FAMILIES[home].mechanisms[name]}")
     found: Mechanism = next(known for known in asking.MECHANISMS if known.name == name)
     return found
 

@@ -7,10 +7,8 @@ one by one and not from given counts.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from hushtable.errors import OptionError
 from hushtable.kernel.counting import Counts, count_table
 from hushtable.schema import Attribute, IntegerRange, Schema
+from hushtable.scratch import whole_file
 
 BLOCK = 2**16
 BATCH = 2**20
@@ -83,22 +82,20 @@ class MadeUpTable:
         import pyarrow.parquet as pq
 
         target = Path(path)
-        partial = target.with_name(f".{target.name}.partial")
         done = 0
         try:
-            with pq.ParquetWriter(partial, self.block(0).schema) as writer:
+            with (
+                whole_file(target) as partial,
+                pq.ParquetWriter(partial, self.block(0).schema) as writer,
+            ):
                 for batch in self.batches(size):
                     writer.write_table(batch)
                     done += batch.num_rows
                     if progress is not None:
                         progress(done, self.rows)
-            os.replace(partial, target)
         except OSError as problem:
             reason = problem.strerror or "is there room, and may you write there?"
             raise OptionError(f"{target} cannot be written: {reason}") from None
-        finally:
-            with suppress(OSError):
-                partial.unlink()
 
 
 def table_of_codes(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.arrays import on_every_core
 from hushtable.errors import QueryError
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.law import NoiseLaw
@@ -38,11 +39,8 @@ def accumulate(cells: NDArray[Any]) -> NDArray[Any]:
 
     The last two axes slab by slab, while a slab is in the cache; then the slabs, one to the next.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     lead = cells.shape[:-2]
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda index: _accumulate_slab(cells[index]), np.ndindex(*lead)))
+    on_every_core(lambda index: _accumulate_slab(cells[index]), list(np.ndindex(*lead)))
     for axis in range(len(lead)):
         slabs = np.moveaxis(cells, axis, 0)
         for k in range(1, len(slabs)):

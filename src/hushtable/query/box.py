@@ -72,12 +72,6 @@ class CodeSet:
         gaps = zip(starts, stops, strict=True)
         return CodeSet(tuple((start, stop) for start, stop in gaps if start < stop))
 
-    def difference(self, other: CodeSet) -> CodeSet:
-        """The codes in this set and not in the other."""
-        if not self.intervals:
-            return self
-        return self.intersection(other.complement(self.intervals[-1][1]))
-
 
 @dataclass(frozen=True, slots=True)
 class Box:

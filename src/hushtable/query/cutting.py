@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.query.box import Box, CodeSet, Interval, Region
-
-Integers = NDArray[np.int64]
 
 Ranges = Sequence[Interval] | NDArray[np.int64]
 """Disjoint ranges of codes start ≤ code < stop, in the order of the codes."""

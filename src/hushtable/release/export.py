@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from hushtable.query.answer import ResultTable
 from hushtable.release.decode import decoder, unused_names
 from hushtable.release.release import Release
 from hushtable.release.rounding import whole_counts
+from hushtable.scratch import whole_file
 
 ENDINGS = (".parquet", ".csv", ".xlsx")
 SHEET_ROWS = 1_048_576
@@ -104,15 +104,12 @@ def _write(
     batches: Iterator[pa.RecordBatch], path: Path, total: int, progress: Progress | None
 ) -> None:
     writers = {".parquet": _write_parquet, ".csv": _write_csv, ".xlsx": _write_xlsx}
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        writers[path.suffix.lower()](_watched(batches, total, progress), partial)
-        partial.replace(path)
+        with whole_file(path) as partial:
+            writers[path.suffix.lower()](_watched(batches, total, progress), partial)
     except OSError as problem:
         reason = problem.strerror or "the disk may be full"
         raise OptionError(f"{path} could not be written: {reason}") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _watched(

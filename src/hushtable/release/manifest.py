@@ -57,6 +57,20 @@ class Manifest:
     noise: dict[str, Any]
     arrays: dict[str, Any]
 
+    @classmethod
+    def of(cls, content: dict[str, Any], schema: Schema, epsilon: Fraction) -> Manifest:
+        """What a manifest says whose fields are as they should be."""
+        return cls(
+            content=content,
+            schema=schema,
+            mechanism=content["mechanism"],
+            epsilon=epsilon,
+            private=content["private"],
+            reader=content["reader"],
+            noise=content["noise"],
+            arrays=content["arrays"],
+        )
+
 
 class _Invalid(Exception):
     """What is wrong with a manifest, in a few words."""
@@ -115,16 +129,7 @@ def _manifest(content: Any, folder: Path) -> Manifest:
         raise ReleaseError(f"{folder} is not a hushtable release")
     _check_format(content.get("format"))
     _check_fields(content)
-    return Manifest(
-        content=content,
-        schema=_schema(content),
-        mechanism=content["mechanism"],
-        epsilon=_epsilon(content["privacy"]["epsilon"]),
-        private=content["private"],
-        reader=content["reader"],
-        noise=content["noise"],
-        arrays=content["arrays"],
-    )
+    return Manifest.of(content, _schema(content), _epsilon(content["privacy"]["epsilon"]))
 
 
 def _check_format(version: Any) -> None:

@@ -13,12 +13,13 @@ from hushtable.release.manifest import Manifest
 from hushtable.release.store import StoredArray, StoredFile
 
 Arrays = Mapping[str, StoredArray | StoredFile]
+Opened = tuple[Arrays, Reader]
 
 
-def open_reader(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
+def open_reader(folder: Path, manifest: Manifest) -> Opened:
     """The arrays of a release, and what answers from them."""
     if manifest.reader not in READERS:
         raise ReleaseError(f"{folder}: this hushtable cannot read its measurements: upgrade it")
     store = import_module(f"hushtable.families.{READERS[manifest.reader]}.store")
-    opened: tuple[Arrays, Reader] = store.READERS[manifest.reader](folder, manifest)
+    opened: Opened = store.READERS[manifest.reader](folder, manifest)
     return opened

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -32,8 +31,8 @@ from hushtable.query.reader import (
     Reader,
     RowReader,
 )
-from hushtable.release.manifest import read_manifest
-from hushtable.release.opening import open_reader
+from hushtable.release.manifest import Manifest, read_manifest
+from hushtable.release.opening import Arrays, Opened, open_reader
 from hushtable.schema import Attribute, IntegerRange, Schema
 
 if TYPE_CHECKING:
@@ -46,16 +45,21 @@ MOST_STREAMED = 10**12
 
 def open(path: str | Path) -> Release:
     """Open a release folder; nothing in it is run, and little of it is read."""
-    return Release(Path(path))
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    return Release(folder, manifest, open_reader(folder, manifest))
 
 
 class Release:
-    """Published measurements of a table, and the answers they give."""
+    """Published measurements of a table, and the answers they give.
 
-    def __init__(self, folder: Path) -> None:
+    Its files are opened when it is first asked, unless they are given opened.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, opened: Opened | None = None) -> None:
         self.folder = folder
-        self._manifest = read_manifest(folder)
-        self.arrays, self._reader = open_reader(folder, self._manifest)
+        self._manifest = manifest
+        self._opened = opened
         self._sums: NDArray[Any] | None = None
 
     def __repr__(self) -> str:
@@ -87,12 +91,27 @@ class Release:
         return self._manifest.private
 
     @property
+    def arrays(self) -> Arrays:
+        """Its files, by the names they have in the manifest."""
+        return self._open()[0]
+
+    @property
+    def reader(self) -> Reader:
+        """What answers from its files."""
+        return self._open()[1]
+
+    def _open(self) -> Opened:
+        if self._opened is None:
+            self._opened = open_reader(self.folder, self._manifest)
+        return self._opened
+
+    @property
     def estimate(self) -> bool:
         """Whether some of its intervals are estimates, which may hold less often than they say.
 
         Each answer says for itself whether its own interval is one.
         """
-        return self._reader.estimate
+        return self.reader.estimate
 
     def verify(self) -> None:
         """Check every byte against the manifest's checksums."""
@@ -103,8 +122,8 @@ class Release:
         """The number of rows that satisfy a condition, as in SQL's WHERE; all rows without one."""
         from hushtable.query.sql import parse_where
 
-        value, law = self._reader.count(parse_where(where or "", self.schema))
-        return Answer(value, law, _note((law,), self._reader))
+        value, law = self.reader.count(parse_where(where or "", self.schema))
+        return Answer(value, law, _note((law,), self.reader))
 
     def sql(
         self,
@@ -164,7 +183,7 @@ class Release:
             names, ranges = _groups_along(self.schema.attributes[group.axis], group.level, within)
             labels.append(names)
             groups.append((group.axis, ranges))
-        estimates = self._reader.group(query.region, groups)
+        estimates = self.reader.group(query.region, groups)
         shown = _shown_rows(query.region, groups)
         places = np.unravel_index(shown, [len(names) for names in labels]) if labels else ()
         table = ResultTable(
@@ -178,7 +197,7 @@ class Release:
             count_name=query.count_name,
             confidence=confidence,
             simultaneous=simultaneous,
-            note=_note(estimates.laws, self._reader),
+            note=_note(estimates.laws, self.reader),
             places={g.column: place for g, place in zip(query.groups, places, strict=True)},
         )
         return table.ordered(query.order, query.limit, query.offset).select(query.selected)
@@ -192,26 +211,26 @@ class Release:
         boxes are answered from a table of sums over the whole domain, which is made once.
         """
         low, high = checked_ranges(starts, stops, self.schema.shape)
-        if isinstance(self._reader, RangeReader):
-            values, variances = self._reader.ranges(low, high)
+        if isinstance(self.reader, RangeReader):
+            values, variances = self.reader.ranges(low, high)
             return values, np.sqrt(variances)
-        errors = np.sqrt(self._reader.range_variances(low, high))
+        errors = np.sqrt(self.reader.range_variances(low, high))
         if len(low) >= WORTH_A_TABLE or self._sums is not None:
             if self._sums is None:
-                self._sums = accumulate(self._reader.fresh_cells())
+                self._sums = accumulate(self.reader.fresh_cells())
             return box_sums(self._sums, low, high), errors
         boxes = range_boxes(low, high)
-        return np.array([self._reader.count((box,))[0] for box in boxes]), errors
+        return np.array([self.reader.count((box,))[0] for box in boxes]), errors
 
     def range_intervals(
         self, starts: ArrayLike, stops: ArrayLike, *, confidence: float = 0.95
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
         """The counts of many boxes, and the lower and upper ends of their intervals."""
         low, high = checked_ranges(starts, stops, self.schema.shape)
-        if isinstance(self._reader, IntervalReader):
-            return self._reader.range_intervals(low, high, confidence)
+        if isinstance(self.reader, IntervalReader):
+            return self.reader.range_intervals(low, high, confidence)
         values, _ = self.count_ranges(low, high)
-        laws = (self._reader.law((box,)) for box in range_boxes(low, high))
+        laws = (self.reader.law((box,)) for box in range_boxes(low, high))
         sides = np.array([margins_of(law, confidence) for law in laws], np.float64).reshape(-1, 2)
         return values, *unrounded(values, sides[:, 0], sides[:, 1])
 
@@ -221,30 +240,28 @@ class Release:
         Nothing is spent: `prior`, `likelihood`, `reference` and `intervals` of `ispe` and `kdtree`
         are choices of the analyst.
         """
-        if not isinstance(self._reader, OptionalReader):
+        if not isinstance(self.reader, OptionalReader):
             raise QueryError(f"there is only one way to read a release of {self.mechanism}")
-        other = copy.copy(self)
-        other._reader, other._sums = self._reader.reading(**options), None
-        return other
+        return Release(self.folder, self._manifest, (self.arrays, self.reader.reading(**options)))
 
     def cells(self) -> NDArray[Any]:
         """The noisy count of every cell, as an array of the schema's shape; may be negative."""
-        return self._reader.cells()
+        return self.reader.cells()
 
     @property
     def cell_stderr(self) -> float:
         """The standard error of a single cell: of the first, where they differ."""
         cell = Box(tuple(CodeSet.single(0) for _ in self.schema.shape))
-        return math.sqrt(self._reader.law((cell,)).variance)
+        return math.sqrt(self.reader.law((cell,)).variance)
 
     def cell_stderrs(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The standard error of each of many cells, given by their codes along each axis."""
-        return np.sqrt(self._reader.cell_variances(codes))
+        return np.sqrt(self.reader.cell_variances(codes))
 
     @property
     def network(self) -> Any:
         """The Bayesian network that this release is, or None where it is something else."""
-        return getattr(self._reader, "network", None)
+        return getattr(self.reader, "network", None)
 
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pyarrow.Table:
         """Draw rows that look like the table; by default as many as the noisy total.
@@ -253,7 +270,7 @@ class Release:
         """
         from hushtable.release.synthesize import MAX_ROWS, checked_rows, synthesize
 
-        if not isinstance(self._reader, RowReader):
+        if not isinstance(self.reader, RowReader):
             return synthesize(self.schema, self.cells(), rows=rows, seed=seed)
         import pyarrow as pa
 
@@ -269,17 +286,17 @@ class Release:
         """
         from hushtable.release.synthesize import checked_rows, checked_seed
 
-        if not isinstance(self._reader, RowReader):
+        if not isinstance(self.reader, RowReader):
             table = self.synthesize(rows, seed=seed)
             batches = table.to_batches(max_chunksize=2**17)
             return iter(batches or [_empty_batch(table)])
         rows = checked_rows(self.number_of_rows() if rows is None else rows, MOST_STREAMED)
-        return self._reader.batches(rows, checked_seed(seed))
+        return self.reader.batches(rows, checked_seed(seed))
 
     def number_of_rows(self) -> int:
         """How many rows there are, by the noisy answers; zero or more."""
-        if isinstance(self._reader, RowReader):
-            return round(self._reader.total)
+        if isinstance(self.reader, RowReader):
+            return round(self.reader.total)
         return max(round(self.count().value), 0)
 
 

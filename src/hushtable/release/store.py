@@ -13,15 +13,16 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from hushtable.arrays import on_every_core
 from hushtable.errors import ReleaseError
 from hushtable.schema import Schema
 from hushtable.scratch import sync_folder
@@ -33,9 +34,6 @@ MAX_MANIFEST = 64 * 2**20
 MAX_ITEMS = 4_000_000
 """The most values a manifest may hold: parsed, they take some sixty bytes each."""
 MAX_AXES = 64
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _DTYPES = {np.dtype(f"<i{width}").str: np.dtype(f"<i{width}") for width in (1, 2, 4, 8)}
@@ -51,16 +49,6 @@ class Content:
     parameters: dict[str, Any]
     write_table: Callable[[Path, Schema, Content], dict[str, Any]] | None = None
     """Writes the same as a table for everyone, and returns what the manifest says of it."""
-
-
-def _on_every_core(work: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
-    """What becomes of each task; raises what a task raised."""
-    if len(tasks) < 2:
-        return [work(task) for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor  # only here: a small answer needs none
-
-    with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
-        return list(pool.map(work, tasks))
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────
@@ -112,7 +100,7 @@ def _write_array(path: Path, array: NDArray[np.int64]) -> dict[str, Any]:
             _write_at(file.fileno(), piece, len(header) + start * narrow.itemsize)
             return hashlib.sha256(piece).hexdigest()
 
-        hashes = _on_every_core(write, range(0, len(flat), step))
+        hashes = on_every_core(write, range(0, len(flat), step))
         os.fsync(file.fileno())
     return {
         "file": path.name,
@@ -147,7 +135,7 @@ def finish_file(path: Path) -> dict[str, Any]:
 def _narrowest(values: NDArray[np.int64]) -> np.dtype[Any]:
     """The smallest integers that hold all values: looked for by pieces, which stay in the cache."""
     pieces = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
-    ends = _on_every_core(lambda piece: (int(piece.min()), int(piece.max())), pieces)
+    ends = on_every_core(lambda piece: (int(piece.min()), int(piece.max())), pieces)
     low, high = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
     for dtype in _DTYPES.values():
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
@@ -295,7 +283,7 @@ class StoredArray:
         return touched
 
     def _verify(self, chunks: NDArray[np.intp]) -> None:
-        _on_every_core(self._verify_chunk, chunks.tolist())
+        on_every_core(self._verify_chunk, chunks.tolist())
 
     def _verify_chunk(self, chunk: int) -> None:
         piece = self._bytes[chunk * CHUNK : (chunk + 1) * CHUNK]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -73,12 +72,6 @@ class Edges:
     def label(self, code: int) -> str:
         end = "]" if code == self.size - 1 else ")"
         return f"[{_number(self.edges[code])}, {_number(self.edges[code + 1])}{end}"
-
-    def bin_of(self, value: int | float) -> int:
-        """The bin a value lies in, from −1 (below) to `size` (above); the last edge is inside."""
-        if value == self.edges[-1]:
-            return self.size - 1
-        return bisect_right(self.edges, value) - 1
 
 
 @dataclass(frozen=True)

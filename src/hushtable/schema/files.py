@@ -68,7 +68,7 @@ class HierarchyFolders:
             raise SchemaError("hierarchy must be the path of a CSV file")
         folder, place = self._inside(name)
         text = _read(place, lambda: _open_inside(folder, place), MAX_HIERARCHY)
-        return _parse_arx(place.name, text)
+        return parse_arx(place.name, text)
 
     def _inside(self, name: str) -> tuple[Path, Path]:
         """The folder that a file is in, and the file's true place, all links followed."""
@@ -137,12 +137,8 @@ def _read(path: Path, opened: Callable[[], int], limit: int) -> str:
         raise SchemaError(f"{shown} cannot be read") from None
 
 
-def read_arx(path: Path) -> Hierarchy:
-    """Read a hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
-    return _parse_arx(path.name, read_text(path, MAX_HIERARCHY))
-
-
-def _parse_arx(name: str, text: str) -> Hierarchy:
+def parse_arx(name: str, text: str) -> Hierarchy:
+    """A hierarchy as ARX writes it: a line leaf;parent;…;root for each value."""
     lines, by_comma = _csv_lines(text, ";"), _csv_lines(text, ",")
     if by_comma and _has_groups(by_comma) and not (lines and _has_groups(lines)):
         lines = by_comma

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tomllib
 from collections.abc import Iterable
@@ -72,6 +71,8 @@ def save_toml(schema: Schema, path: Path) -> None:
     """Write a schema to a new or existing file, in one step."""
     import tomlkit
 
+    from hushtable.scratch import whole_file
+
     content = schema_to_dict(schema)
     document = tomlkit.document()
     for key, value in content.items():
@@ -85,12 +86,10 @@ def save_toml(schema: Schema, path: Path) -> None:
             table[key] = _inline(value) if isinstance(value, dict) else value
         tables.append(table)
     document["attribute"] = tables
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(tomlkit.dumps(document), encoding="utf-8")
-        partial.replace(path)
+        with whole_file(path) as partial:
+            partial.write_text(tomlkit.dumps(document), encoding="utf-8")
     except OSError:
-        partial.unlink(missing_ok=True)
         raise SchemaError(f"{path} cannot be written") from None
 
 

@@ -370,8 +370,8 @@ PUBLISHED = [
     Mutant(
         "always called private",
         "publishing.py",
-        '"private": curator.private,',
-        '"private": True,',
+        "private=curator.private,",
+        "private=True,",
         (f"{PUBLISHING}::TestInjectedRandomness",),
     ),
     Mutant(

@@ -10,7 +10,6 @@ from .suites import (
     CURATOR,
     CURATOR_CLOSENESS,
     ENTROPY,
-    HOSTILITY,
     LOW_BITS,
     PUBLISHING,
     SLOW,
@@ -61,8 +60,8 @@ RANDOMNESS = [
     Mutant(
         "one keystream for all chunks",
         "kernel/noise/bulk.py",
-        "sources = [entropy.spawn() for _ in chunks]",
-        "sources = [entropy for _ in chunks]",
+        "chunks = [(chunk, entropy.spawn()) for chunk in _chunks(values)]",
+        "chunks = [(chunk, entropy) for chunk in _chunks(values)]",
         (BULK,),
     ),
     Mutant(
@@ -127,14 +126,14 @@ PRECISION = [
         _EMPTY.replace(
             "        return", "        eta += len(held.places) * laplace_eta(scale)\n        return"
         ),
-        (CLOSENESS, HOSTILITY),
+        (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
         "eta counted by the places that are empty",
         "kernel/noise/bulk.py",
         _EMPTY,
         _EMPTY.replace("held.domain, rule", "held.domain - len(held.places), rule"),
-        (CLOSENESS, HOSTILITY),
+        (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
         "eta counted by what was kept",
@@ -145,7 +144,7 @@ PRECISION = [
             "kept = summarise(held, rule, scale, self._entropy, keep)\n"
             "        return kept, eta * len(kept.places) / held.domain",
         ),
-        (CLOSENESS, HOSTILITY),
+        (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
         "one gap for all empty places",
@@ -249,13 +248,6 @@ SAMPLERS = [
         (BULK,),
     ),
     Mutant(
-        "tables remembered for numbers of a caller's own kind",
-        "remembered.py",
-        "if _plain(given) and _plain(tuple(named.values())):",
-        "if True:",
-        (HOSTILITY,),
-    ),
-    Mutant(
         "thresholds off by one in 2^128",
         "kernel/noise/tables.py",
         "// whole + 1) >> 1 for power in powers]",
@@ -336,8 +328,9 @@ SAMPLERS = [
         "noise in steps of two",
         "kernel/noise/bulk.py",
         "        add_laplace(values, scale, self._entropy)\n",
-        "        noise = sample_laplace(scale / 2, values.size, self._entropy)\n"
-        "        values += 2 * noise.reshape(values.shape)\n",
+        "        noise = np.zeros(values.shape, np.int64)\n"
+        "        add_laplace(noise, scale / 2, self._entropy)\n"
+        "        values += 2 * noise\n",
         (LOW_BITS,),
     ),
 ]

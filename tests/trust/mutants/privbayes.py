@@ -71,7 +71,7 @@ PRIVBAYES = [
     Mutant(
         "measures of anyone's own",
         "kernel/curator/network_scores.py",
-        "if not any(type(measure) is known for known in MEASURES):",
+        "if type(measure) not in MEASURES:",
         "if not isinstance(measure, MEASURES):",
         (f"{PRIVBAYES_SCORES}::TestRefusals::test_measures_of_ones_own",),
     ),

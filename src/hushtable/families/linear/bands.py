@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,35 @@ from hushtable.kernel.maps.axis import AxisTransform
 from hushtable.kernel.maps.haar import Haar
 from hushtable.kernel.maps.identity import Identity
 from hushtable.kernel.maps.nominal import Nominal
+from hushtable.kernel.maps.product import Product
+
+UNIT = 1024
+"""Thresholds are stored as whole multiples of one part in this many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """The subbands of a product of wavelets; every sub-matrix has its own."""
+
+    numbers: tuple[NDArray[np.intp], ...]
+    """The band of each coefficient, along each axis."""
+    factors: tuple[NDArray[np.float64], ...]
+    """The scale factor of each coefficient, along each axis."""
+
+    @classmethod
+    def of(cls, transform: Product) -> Bands:
+        return cls(
+            tuple(bands_of(axis) for axis in transform.axes),
+            tuple(
+                np.concatenate([np.full(c.stop - c.start, float(c.factor)) for c in axis.classes])
+                for axis in transform.axes
+            ),
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many bands there are along each axis."""
+        return tuple(int(numbers.max()) + 1 for numbers in self.numbers)
 
 
 def bands_of(axis: AxisTransform) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.families.linear.bands import bands_of
+from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.coefficients import NoisyCoefficients, Refine
 from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Product
@@ -33,9 +33,6 @@ from hushtable.query.cutting import Groups
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates, ReadBox
 
-UNIT = 1024
-"""Thresholds are stored as whole multiples of one part in this many."""
-
 NOTE = (
     "shrunken coefficients; the error is bounded from above:"
     " the noise before shrinking, and how far shrinking moved the answer"
@@ -43,31 +40,6 @@ NOTE = (
 
 # Coefficients that are shrunk at once when all are.
 _PIECE = 2**17
-
-
-@dataclass(frozen=True, eq=False)
-class Bands:
-    """The subbands of a product of wavelets; every sub-matrix has its own."""
-
-    numbers: tuple[NDArray[np.intp], ...]
-    """The band of each coefficient, along each axis."""
-    factors: tuple[NDArray[np.float64], ...]
-    """The scale factor of each coefficient, along each axis."""
-
-    @classmethod
-    def of(cls, transform: Product) -> Bands:
-        return cls(
-            tuple(bands_of(axis) for axis in transform.axes),
-            tuple(
-                np.concatenate([np.full(c.stop - c.start, float(c.factor)) for c in axis.classes])
-                for axis in transform.axes
-            ),
-        )
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many bands there are along each axis."""
-        return tuple(int(numbers.max()) + 1 for numbers in self.numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader
 
 
 def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.families.linear.shrunken import Bands, ShrunkenCoefficients
+    from hushtable.families.linear.bands import Bands
+    from hushtable.families.linear.shrunken import ShrunkenCoefficients
     from hushtable.kernel.maps import Tree
 
     transform, noise = _transform(folder, manifest, {"coefficients", "thresholds"})

@@ -27,8 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.families.network.fit import TINY, FittedNetwork, project
-from hushtable.families.network.inference import Elimination, Floats, Weights
+from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import MOST_ROWS, Link, Network, Seen
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law import NoiseSum, checked_confidence, wider_quantile

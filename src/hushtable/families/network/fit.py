@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.families.network.network import Link, Network, Seen
 from hushtable.kernel.privacy.noises import KnownNoise
-
-Floats = NDArray[np.float64]
 
 ROUNDS = 3
 TINY = 1e-9

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import QueryError
 from hushtable.families.network.fit import FittedNetwork, regroup
 from hushtable.families.network.network import Link
 
-Floats = NDArray[np.float64]
 Weights = Mapping[int, Floats]
 """For each constrained attribute, a row of weights of its codes for every box."""
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import QueryError
 from hushtable.families.network.error import (
     MeasuredLaw,
@@ -31,7 +32,7 @@ from hushtable.families.network.error import (
     missed_together,
 )
 from hushtable.families.network.fit import FittedNetwork, cell_map
-from hushtable.families.network.inference import Elimination, Floats, Weights
+from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import Network
 from hushtable.query.batch import cells_as_ranges
 from hushtable.query.box import Box, Region

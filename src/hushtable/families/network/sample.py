@@ -7,10 +7,7 @@ method: a column of equal weight, then the value it belongs to or its other name
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.arrays import cores, made_ahead
 from hushtable.families.network.fit import FittedNetwork
 from hushtable.families.network.network import Link
 from hushtable.release.decode import decoder_within_bins
@@ -106,16 +104,8 @@ class RowSampler:
         """The rows as Arrow batches, a few made ahead on other cores; at least one batch."""
         sizes = [min(BATCH, rows - start) for start in range(0, rows, BATCH)] or [0]
         seeds = np.random.SeedSequence(seed)
-        cores = os.cpu_count() or 1
-        ahead: deque[Future[pa.RecordBatch]] = deque()
-        with ThreadPoolExecutor(cores) as pool:
-            for size in sizes:
-                (own,) = seeds.spawn(1)
-                ahead.append(pool.submit(self._batch, size, own))
-                if len(ahead) > 2 * cores:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
+        tasks = ((size, seeds.spawn(1)[0]) for size in sizes)
+        return made_ahead(lambda task: self._batch(*task), tasks, 2 * cores())
 
     def _batch(self, rows: int, seed: np.random.SeedSequence) -> pa.RecordBatch:
         random = np.random.default_rng(seed)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.schema import Attribute, Schema
 
-Integers = NDArray[np.int64]
 Codes = Sequence[NDArray[Any]]
 Step = tuple[int, ...]
 """How far to go along each axis: by codes of an ordinal one, by places among siblings."""

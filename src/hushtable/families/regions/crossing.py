@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import ReleaseError
 from hushtable.families.regions.adjacency import Neighbourhood, components
 from hushtable.families.regions.moments import Parts
-from hushtable.families.regions.posterior import Floats, sums_by
+from hushtable.families.regions.posterior import sums_by
 from hushtable.query.batch import accumulate, box_sums
-
-Integers = NDArray[np.int64]
 
 # Cells that are compared with boxes at once.
 _LOT = 2**21

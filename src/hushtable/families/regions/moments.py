@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.families.regions.posterior import Estimator, Floats, Part
+from hushtable.arrays import Floats
+from hushtable.families.regions.posterior import Estimator, Part
 from hushtable.query.law import NoiseSum
 from hushtable.query.law.density import FLOOR, log_density, one_sided_reach
 

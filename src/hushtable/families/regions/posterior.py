@@ -16,18 +16,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
+from hushtable.families.regions.options import Likelihood, Prior
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseSum, checked_confidence
 from hushtable.query.law.density import log_density
 from hushtable.query.law.normal import cornish_fisher, nearly_normal
-
-Prior = Literal["uniform", "non-negative"]
-Likelihood = Literal["joint", "plain"]
 
 MOST_POINTS = 2**14
 """A posterior is laid out on every integer, or on so many points where it is wider."""
@@ -37,7 +36,6 @@ DROP = 45.0
 FEW_PARTS = 16
 """Sums of up to so many posteriors are always convolved."""
 
-Floats = NDArray[np.float64]
 LogLikelihood = Callable[[Floats], Floats]
 
 

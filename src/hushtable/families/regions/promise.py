@@ -26,11 +26,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.crossing import Layout
-from hushtable.families.regions.posterior import Estimator, Floats
+from hushtable.families.regions.posterior import Estimator
 from hushtable.query.law import NoiseSum, checked_confidence
-
-Integers = NDArray[np.int64]
 
 CUT = -1
 """Instead of a number of regions, where a question cuts one."""

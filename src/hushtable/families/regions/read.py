@@ -11,22 +11,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.crossing import Layout, crossing_parts, whole_sums
 from hushtable.families.regions.moments import Parts, part_cumulants
+from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
 from hushtable.families.regions.posterior import (
     Estimator,
-    Floats,
     Hill,
-    Likelihood,
     PosteriorLaw,
-    Prior,
     sums_by,
 )
 from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
@@ -37,10 +36,7 @@ from hushtable.query.law import NoiseLaw, checked_confidence
 from hushtable.query.law.normal import cornish_fisher, nearly_normal
 from hushtable.query.reader import Estimates
 
-Integers = NDArray[np.int64]
 Read = Callable[[], NDArray[Any]]
-
-Intervals = Literal["promised", "posterior"]
 
 NOTE = "posterior mean of noisy cells and noisy counts of regions"
 PROMISED = "; the error is that of the noise, however the regions were chosen"
@@ -49,9 +45,6 @@ ALIKE = "{}; single cells are taken to be equal to their neighbours in the same 
 MOST_NEIGHBOURS = 64
 """Cells with more neighbours than this are answered without them."""
 
-PRIORS: tuple[Prior, ...] = ("uniform", "non-negative")
-LIKELIHOODS: tuple[Likelihood, ...] = ("joint", "plain")
-INTERVALS: tuple[Intervals, ...] = ("promised", "posterior")
 # Keys of owner and region are counted in a table of at most so many, and sorted beyond.
 _TABLE = 2**24
 # Noisy counts of cells and their neighbours that are held at once.

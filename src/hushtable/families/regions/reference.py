@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.adjacency import Line, Neighbourhood
 from hushtable.families.regions.crossing import Layout
 from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, part_cumulants
-from hushtable.families.regions.posterior import Estimator, Floats, Hill, Likelihood
+from hushtable.families.regions.options import Likelihood
+from hushtable.families.regions.posterior import Estimator, Hill
 from hushtable.query.law.density import log_density
-
-Integers = NDArray[np.int64]
 
 POINTS = 512
 WINDOW = 3

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.options import LIKELIHOODS, PRIORS
 from hushtable.families.regions.posterior import Estimator
-from hushtable.families.regions.read import LIKELIHOODS, PRIORS, RegionReader
+from hushtable.families.regions.read import RegionReader
 from hushtable.release.manifest import Manifest, check_arrays, read_noise
 from hushtable.release.store import StoredArray
 

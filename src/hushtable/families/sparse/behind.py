@@ -23,11 +23,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-
-Floats = NDArray[np.float64]
 
 # How far beyond its thresholds a count is all but certain to be kept, and the steps, in scales.
 _BEYOND = 20.0

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.sparse.kept import CellNoise, Errors, KeptPlaces, SummedNoise, distinct_laws
 from hushtable.query.batch import count_each
@@ -21,9 +22,6 @@ from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cells_by_group
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Cells that are laid out at the most, and kept places that are looked at at once.
 MOST_CELLS = 2**27

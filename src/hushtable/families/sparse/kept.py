@@ -23,13 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.sparse.behind import Rule, hull, sides
 from hushtable.families.sparse.forecast import moments
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.sparse.cells import check_cells
 from hushtable.families.sparse.kept import (
@@ -31,9 +32,6 @@ from hushtable.query.cutting import Groups, cut_by, group_steps
 from hushtable.query.inverse import HaarInverse, inverse
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Places that one question may ask for.
 _MOST_ASKED = 2**25

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.privacy.noises import KnownNoise
@@ -27,8 +28,6 @@ from hushtable.query.cutting import Groups, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
 from hushtable.query.reader import Estimates
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Combination = Literal["mean", "median"]
 
 MOST_CELLS = 2**23

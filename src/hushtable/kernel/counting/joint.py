@@ -7,11 +7,9 @@ hold no lock, so that threads share the work.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +17,8 @@ from numpy.typing import NDArray
 from hushtable.compiled import compiled
 from hushtable.kernel.counting.count import CodedColumns
 
-_Found = TypeVar("_Found")
-
-# Below this many rows a table is counted faster than a thread is started.
-_WORTH_THREADS = 20_000
+WORTH_THREADS = 20_000
+"""Below this many rows a table is counted faster than a thread is started."""
 
 
 class JointCounter:
@@ -61,17 +57,6 @@ class JointCounter:
                 narrow = np.uint16 if view.size <= 2**16 else np.int32
                 self._recoded[view.key] = view.groups.astype(narrow)[self._data.columns[view.axis]]
             return self._recoded[view.key]
-
-
-def on_all_cores(work: Callable[[_Found], None], items: Sequence[_Found], rows: int) -> None:
-    """Do independent work, in threads where it is worth them."""
-    if rows < _WORTH_THREADS or len(items) < 2:
-        for item in items:
-            work(item)
-        return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for _ in pool.map(work, items):  # raises what the work raised
-            pass
 
 
 @compiled

@@ -9,16 +9,14 @@ file has them, and vouches that it was written correctly.
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import cores, made_ahead
 from hushtable.compiled import compiled
 
 # The most bytes of a line. A reader need not hold more of one than it takes to see that.
@@ -89,15 +87,7 @@ def record_batches(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
     A block is whole lines, or whole records where these may be several lines. Blocks are read side
     by side.
     """
-    workers = os.cpu_count() or 1
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        for block in blocks:
-            waiting.append(pool.submit(read_block, block, layout))
-            if len(waiting) > workers:
-                yield waiting.popleft().result()
-        for found in waiting:
-            yield found.result()
+    return made_ahead(lambda block: read_block(block, layout), blocks, cores())
 
 
 def read_block(block: bytes, layout: Layout) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from hushtable.arrays import Integers
 
 _AT_ONCE = 2**25
 

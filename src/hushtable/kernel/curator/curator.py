@@ -17,7 +17,13 @@ from hushtable.kernel.curator.dense import add_noise, regions_eta
 from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.kernel.curator.measurement import Measurement, Selection
 from hushtable.kernel.curator.network_scores import FamilyScores
-from hushtable.kernel.curator.own import own_partition, own_score, own_transform
+from hushtable.kernel.curator.own import (
+    check_partition,
+    check_score,
+    check_sketch,
+    check_summary,
+    own_transform,
+)
 from hushtable.kernel.curator.partition import Partition, Regions, Whole
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
@@ -25,9 +31,6 @@ from hushtable.kernel.curator.summary import (
     ROOM,
     NoisySummary,
     held_places_eta,
-    own_rule,
-    own_sketch,
-    own_structure,
     sketched,
     sparse_counts,
     summarise,
@@ -133,7 +136,7 @@ class Curator:
         A row that appears changes one count by one; a row that moves changes two, where there are
         two.
         """
-        partition = self._own_partition(partition)
+        self._check_partition(partition)
         amount, noise = self._price(epsilon, entering=1, moving=min(2, partition.parts))
         self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
@@ -170,7 +173,7 @@ class Curator:
 
         `rooted` drops dyadic nodes with a missing ancestor before anything is sampled.
         """
-        structure, rule = own_structure(structure), own_rule(rule)
+        check_summary(structure, rule)
         self._check_shape(structure.shape)
         if rooted and structure.on != "dyadic":
             raise OptionError("only nodes of dyadic ranges have ancestors")
@@ -184,7 +187,7 @@ class Curator:
 
     def noisy_sketch(self, sketch: Sketch, *, epsilon: EpsilonLike) -> Measurement:
         """Every bucket of a count sketch."""
-        sketch = own_sketch(sketch)
+        check_sketch(sketch)
         self._check_shape(sketch.shape)
         amount, noise = self._price(epsilon, entering=sketch.entering, moving=sketch.moving)
         data = sparse_counts(self.__held.data)
@@ -195,7 +198,7 @@ class Curator:
 
     def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
-        score = own_score(score)
+        check_score(score)
         self._check_shape(score.shape if isinstance(score, FamilyScores) else score.partition.shape)
         amount = parse_epsilon(epsilon)
         doubled = self._exposure.scale(amount, entering=2 * score.entering, moving=2 * score.moving)
@@ -208,7 +211,7 @@ class Curator:
     def split(self, partition: Partition) -> tuple[Curator, ...]:
         """One curator per part. Together they cost the most expensive of them under add-remove,
         and the two most expensive under replace-one, where a person can move between parts."""
-        partition = self._own_partition(partition)
+        self._check_partition(partition)
         accounts = self._account.split(partition.parts, self._exposure.neighbours)
         parts = split_data(self.__held.data, partition)
         return tuple(
@@ -229,10 +232,9 @@ class Curator:
         amount = parse_epsilon(epsilon)
         return amount, self._exposure.noise(amount, entering=entering, moving=moving)
 
-    def _own_partition(self, partition: Partition) -> Partition:
-        own = own_partition(partition)
-        self._check_shape(own.shape)
-        return own
+    def _check_partition(self, partition: Partition) -> None:
+        check_partition(partition)
+        self._check_shape(partition.shape)
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self.shape:

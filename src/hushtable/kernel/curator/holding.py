@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import on_every_core
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.kernel.curator.partition import Codes, Partition
 
@@ -45,8 +43,7 @@ def _lay_out(data: Counts, dense: NDArray[np.int64]) -> None:
         codes = data.codes[first : first + _CHUNK]
         flat[_relocated(codes, data.shape, dense.shape)] = data.counts[first : first + _CHUNK]
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(write, range(0, len(data.codes), _CHUNK)))
+    on_every_core(write, range(0, len(data.codes), _CHUNK))
 
 
 def _relocated(

@@ -103,7 +103,7 @@ class Information:
     name: str = "I"
 
     def __post_init__(self) -> None:
-        if not 2 <= self.limit < MOST_ROWS:
+        if not isinstance(self.limit, int) or not 2 <= self.limit < MOST_ROWS:
             raise OptionError(f"mutual information looks at 2 to {MOST_ROWS - 1:,} rows")
 
     @property
@@ -181,8 +181,6 @@ class FamilyScores:
     A handicap is a number of units that does not depend on the data, so it changes no sensitivity.
     """
 
-    __slots__ = ("families", "handicaps", "measure", "shape", "views")
-
     def __init__(
         self,
         shape: tuple[int, ...],
@@ -191,9 +189,9 @@ class FamilyScores:
         measure: Measure,
         handicaps: Sequence[int] | None = None,
     ) -> None:
-        if not any(type(measure) is known for known in MEASURES):
+        if type(measure) not in MEASURES:
             raise OptionError("the curator only knows the measures of `network_scores`")
-        self.shape = shape
+        self.shape = tuple(shape)
         self.views = tuple(views)
         check_views(shape, self.views)
         self.families = tuple(Family(child, tuple(parents)) for child, parents in families)

@@ -40,8 +40,6 @@ class Partition(Protocol):
 class Regions:
     """Parts given cell by cell: an array over the whole domain of part numbers, −1 for none."""
 
-    __slots__ = ("_labels", "_parts")  # and nothing else: no attribute can be put in front of them
-
     def __init__(self, labels: ArrayLike, parts: int | None = None) -> None:
         self._labels = part_numbers(labels)
         self._parts = _number_of_parts([self._labels], parts)
@@ -64,8 +62,6 @@ class Grid:
     `groups[i][code]` is the group of a code of attribute i, or −1 to leave its cells out. Groups
     that run from 0 to g−1 along each axis make Π g parts, the last attribute's fastest.
     """
-
-    __slots__ = ("_groups", "_sizes")
 
     def __init__(self, groups: Sequence[ArrayLike]) -> None:
         self._groups = tuple(part_numbers(group) for group in groups)
@@ -129,8 +125,6 @@ class View:
 
 class Marginal:
     """The cells of a table of some attributes, each at its level; the last attribute's fastest."""
-
-    __slots__ = ("_shape", "_views")
 
     def __init__(self, shape: tuple[int, ...], views: Sequence[View]) -> None:
         self._shape = tuple(shape)

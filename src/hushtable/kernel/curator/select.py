@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from hushtable.arrays import on_every_core
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.curator.holding import Holding, part_counts
 from hushtable.kernel.curator.network_scores import Family, FamilyScores, Table
@@ -52,7 +53,7 @@ def _score_columns(
     memory: Memory,
 ) -> None:
     """Score new families, those with the same parents together."""
-    from hushtable.kernel.counting.joint import JointCounter, on_all_cores
+    from hushtable.kernel.counting.joint import WORTH_THREADS, JointCounter
 
     counter = memory.setdefault(JointCounter, JointCounter(data))
     by_parents: dict[tuple[int, ...], list[Any]] = {}
@@ -71,7 +72,11 @@ def _score_columns(
             found,
         )
 
-    on_all_cores(work, list(by_parents), counter.rows)
+    if counter.rows < WORTH_THREADS:
+        for parents in by_parents:
+            work(parents)
+    else:
+        on_every_core(work, list(by_parents))
 
 
 def _table(data: Holding, score: FamilyScores, family: Family) -> Table:

@@ -13,7 +13,7 @@ from hushtable.errors import OptionError
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.maps.hashing import Sketch
-from hushtable.kernel.maps.rules import TRUSTED_RULES, Filter, Held, Kept, Priority, Rule, Threshold
+from hushtable.kernel.maps.rules import Held, Kept, Rule
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.closeness import laplace_eta
 from hushtable.kernel.privacy.loss import Exposure
@@ -35,33 +35,6 @@ class NoisySummary:
     noise: KnownNoise
     epsilon: Fraction
     what: dict[str, Any]
-
-
-def own_structure(structure: Structure) -> Structure:
-    """A structure made from scratch: nothing put in front of its numbers comes along."""
-    if type(structure) is not Structure:
-        raise OptionError("the curator only knows the structures of hushtable.kernel.maps")
-    return Structure(structure.on, tuple(int(size) for size in structure.shape))
-
-
-def own_rule(rule: Rule) -> Rule:
-    """A rule made from scratch."""
-    if not any(type(rule) is known for known in TRUSTED_RULES):
-        raise OptionError("the curator only knows the rules of hushtable.kernel.maps")
-    if isinstance(rule, Filter):
-        return Filter(int(rule.theta), bool(rule.two_sided))
-    if isinstance(rule, Threshold):
-        return Threshold(int(rule.tau), int(rule.theta))
-    return Priority(
-        int(rule.size), int(rule.theta), None if rule.first is None else int(rule.first)
-    )
-
-
-def own_sketch(sketch: Sketch) -> Sketch:
-    """A sketch made from scratch."""
-    if type(sketch) is not Sketch:
-        raise OptionError("the curator only knows the sketches of hushtable.kernel.maps")
-    return Sketch(int(sketch.rows), int(sketch.width), tuple(int(size) for size in sketch.shape))
 
 
 def summarise(

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-
-from hushtable.remembered import remembered
+from functools import lru_cache
 
 # Room for exp(−10⁴) and far below; nothing that matters is smaller.
 _CONTEXT = Context(prec=150, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
@@ -38,7 +37,7 @@ def power(scale: Fraction, exponent: int) -> Decimal:
     return _CONTEXT.exp(_CONTEXT.divide(Decimal(-rate.numerator), Decimal(rate.denominator)))
 
 
-@remembered(1024)
+@lru_cache(maxsize=1024)
 def chance_of_filter(scale: Fraction, theta: int, *, two_sided: bool) -> Decimal:
     """The probability that an empty place passes the filter."""
     sides = Decimal(2 if two_sided else 1)
@@ -46,7 +45,7 @@ def chance_of_filter(scale: Fraction, theta: int, *, two_sided: bool) -> Decimal
     return _CONTEXT.divide(passing, _CONTEXT.add(_ONE, power(scale, 1)))
 
 
-@remembered(1024)
+@lru_cache(maxsize=1024)
 def chance_of_threshold(scale: Fraction, theta: int, tau: int) -> Decimal:
     """The probability that an empty place passes the two-sided filter and is sampled at tau."""
     if tau <= theta:
@@ -59,7 +58,7 @@ def chance_of_threshold(scale: Fraction, theta: int, tau: int) -> Decimal:
     return c.divide(c.multiply(Decimal(2), c.multiply(power(scale, theta), bracket)), below)
 
 
-@remembered(1024)
+@lru_cache(maxsize=1024)
 def chance_between(scale: Fraction, theta: int, tau: int, above: int) -> Decimal:
     """The probability of being sampled at tau, given not at the higher threshold `above`."""
     c, before = _CONTEXT, chance_of_threshold(scale, theta, above)
@@ -67,7 +66,7 @@ def chance_between(scale: Fraction, theta: int, tau: int, above: int) -> Decimal
     return c.divide(gained, c.subtract(_ONE, before))
 
 
-@remembered(1024)
+@lru_cache(maxsize=1024)
 def chance_of_head(scale: Fraction, theta: int, tau: int) -> Decimal:
     """The share of K = 0 in the law with weights θ, α, α², … α^(τ−θ) for K = 0, 1, 2, … τ−θ.
 
@@ -80,7 +79,7 @@ def chance_of_head(scale: Fraction, theta: int, tau: int) -> Decimal:
     return c.divide(Decimal(theta), c.add(Decimal(theta), others))
 
 
-@remembered(1024)
+@lru_cache(maxsize=1024)
 def gap_scale(chance: Decimal) -> Fraction:
     """The scale S with exp(−1/S) = 1 − chance: gaps between chosen places are geometric with it.
 

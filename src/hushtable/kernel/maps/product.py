@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from hushtable.errors import OptionError
 from hushtable.kernel.maps import slabs
 from hushtable.kernel.maps.axis import AxisTransform, Integers
-from hushtable.remembered import remembered
 
 # Counts from which compiled code pays for its loading.
 _LARGE = 1 << 18
@@ -66,7 +65,7 @@ class Product:
         figures for moving rows must not be multiplied: the true one can exceed their product.
         """
         if math.prod(self.shape) <= _FEW_CELLS:
-            return math.ceil(_largest_difference(tuple(map(_written_out, self.axes))))
+            return math.ceil(_largest_difference(self.axes))
         overlap = math.prod(axis.overlap for axis in self.axes)
         agreement = math.prod(axis.agreement for axis in self.axes)
         return math.ceil(2 * self.entering - overlap - agreement)
@@ -116,30 +115,13 @@ class Product:
         return [axis.to_dict() for axis in self.axes]
 
 
-_Rows = tuple[tuple[tuple[int, int], ...], ...]
-
-
-def _written_out(axis: AxisTransform) -> _Rows:
-    """The matrix over the factors of its rows, in plain ratios.
-
-    So the figure that is remembered for it depends on nothing but these, whoever made the axis.
-    """
-    factors = [c.factor for c in axis.classes for _ in range(c.start, c.stop)]
-    rows = np.array(axis.matrix(), np.int64).tolist()
-    ratios = ([entry / factor for entry in row] for row, factor in zip(rows, factors, strict=True))
-    return tuple(tuple((int(x.numerator), int(x.denominator)) for x in row) for row in ratios)
-
-
-def _ratios(rows: _Rows) -> NDArray[Any]:
-    return np.array([[Fraction(*entry) for entry in row] for row in rows], object)
-
-
-@remembered(1024)
-def _largest_difference(matrices: tuple[_Rows, ...]) -> Fraction:
+@lru_cache(maxsize=1024)
+def _largest_difference(axes: tuple[AxisTransform, ...]) -> Fraction:
     """The largest Σ|a − b| over all pairs of cells."""
     every: NDArray[Any] = np.ones((1, 1), object)
-    for rows in matrices:
-        every = np.kron(every, _ratios(rows))
+    for axis in axes:
+        factors = [c.factor for c in axis.classes for _ in range(c.start, c.stop)]
+        every = np.kron(every, axis.matrix().astype(object) / np.array(factors, object)[:, None])
     common = math.lcm(*(Fraction(entry).denominator for entry in every.flat))
     scaled = np.array([int(entry * common) for entry in every.flat], object).reshape(every.shape)
     largest = max(abs(scaled - column[:, None]).sum(axis=0).max() for column in scaled.T)

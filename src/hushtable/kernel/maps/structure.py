@@ -28,9 +28,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 
-Integers = NDArray[np.int64]
 On = Literal["cells", "dyadic", "haar"]
 KINDS: tuple[On, ...] = ("cells", "dyadic", "haar")
 
@@ -46,8 +46,7 @@ class Structure:
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        on: object = self.on
-        if type(on) is not str or on not in KINDS:
+        if self.on not in KINDS:
             raise OptionError(f"on must be one of {', '.join(KINDS)}")
         if not self.shape or any(type(size) is not int or size < 1 for size in self.shape):
             raise OptionError("a domain has one size from 1 for each attribute")

@@ -11,16 +11,14 @@ largest scale allowed, so noise on values within 2^62 does not overflow.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import on_every_core
 from hushtable.compiled import compiled
 from hushtable.errors import OptionError
 from hushtable.kernel.noise import exact
@@ -104,18 +102,11 @@ class EntropyNoise:
         return summarise(held, rule, scale, self._entropy, keep), eta
 
 
-def sample_laplace(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Draw `size` integers x with probability proportional to exp(−|x|/scale)."""
-    values = np.zeros(size, dtype=np.int64)
-    add_laplace(values, scale, entropy)
-    return values
-
-
 def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np.int64]:
     """Draw `size` integers g ≥ 0 with probability proportional to exp(−g/scale)."""
     values = np.zeros(size, dtype=np.int64)
     if in_range(scale):
-        _add(values, geometric_tables(scale), entropy)
+        add_draws(values, geometric_tables(scale), entropy)
     else:
         _check_scale(scale)
         for i in range(size):
@@ -129,7 +120,7 @@ def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) ->
     if values.dtype != np.int64 or not values.flags.behaved or not _apart(values):
         raise ValueError("noise is added to writable int64 arrays of values that lie apart")
     if in_range(scale):
-        _add(values, laplace_tables(scale), entropy)
+        add_draws(values, laplace_tables(scale), entropy)
     else:
         _check_scale(scale)
         for where in np.ndindex(values.shape):
@@ -154,19 +145,16 @@ def _check_scale(scale: Fraction) -> None:
         raise OptionError("ε is so small that the noise would not fit into 64 bits: raise it")
 
 
-def _add(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+def add_draws(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
     """Add draws in place; above one chunk, on every core and with a source for each chunk.
 
-    Sources are spawned in the order of the chunks, so the draws do not depend on the threads. The
-    pool lives no longer than the call: threads do not survive a fork.
+    Sources are spawned in the order of the chunks, so the draws do not depend on the threads.
     """
     if values.size <= _CHUNK:
         _add_chunk(values, tables, entropy)
         return
-    chunks = list(_chunks(values))
-    sources = [entropy.spawn() for _ in chunks]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(_add_chunk, chunks, repeat(tables), sources))
+    chunks = [(chunk, entropy.spawn()) for chunk in _chunks(values)]
+    on_every_core(lambda pair: _add_chunk(pair[0], tables, pair[1]), chunks)
 
 
 def _chunks(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

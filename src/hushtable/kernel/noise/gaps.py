@@ -13,16 +13,14 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.compiled import compiled
 from hushtable.kernel.maps import laws
 from hushtable.kernel.noise import exact
-from hushtable.kernel.noise.bulk import _add
+from hushtable.kernel.noise.bulk import add_draws
 from hushtable.kernel.noise.entropy import Entropy
 from hushtable.kernel.noise.tables import LARGEST_GAP_SCALE, gap_tables
-
-Integers = NDArray[np.int64]
 
 # Gaps that are drawn at once: their memory is bounded whatever is expected.
 _BLOCK = 1 << 22
@@ -60,7 +58,7 @@ def sample_gaps(scale: Fraction, size: int, entropy: Entropy) -> Integers:
     """Draw geometric gaps, P[g] ∝ exp(−g/scale); those beyond 2^62 as 2^62."""
     values = np.zeros(size, np.int64)
     if scale <= LARGEST_GAP_SCALE:
-        _add(values, gap_tables(scale), entropy)
+        add_draws(values, gap_tables(scale), entropy)
         return values
     # So wide that few of them fit the domain.
     for i in range(size):

@@ -29,15 +29,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.maps.thresholds import descending_thresholds
 from hushtable.kernel.noise import exact, gaps
 from hushtable.kernel.noise.bulk import Keep, add_laplace, sample_geometric
 from hushtable.kernel.noise.entropy import Entropy
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _UNIT = 1 << 53
 

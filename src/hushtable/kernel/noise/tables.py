@@ -25,12 +25,11 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hushtable.remembered import remembered
 
 PREFIXES = 1 << 16
 DIGIT = 256
@@ -74,7 +73,7 @@ def in_range(scale: Fraction) -> bool:
     return SMALLEST_SCALE <= scale <= LARGEST_SCALE
 
 
-@remembered(128)
+@lru_cache(maxsize=128)
 def laplace_tables(scale: Fraction) -> Tables:
     """Return the tables of the discrete Laplace law, P[x] ∝ exp(−|x|/scale)."""
     digits = _count_digits(scale)
@@ -85,13 +84,13 @@ def laplace_tables(scale: Fraction) -> Tables:
     return _assemble(scale, digits, below, above)
 
 
-@remembered(128)
+@lru_cache(maxsize=128)
 def geometric_tables(scale: Fraction) -> Tables:
     """Return the tables of the geometric law, P[g] ∝ exp(−g/scale) for g ≥ 0."""
     return _geometric(scale, _count_digits(scale))
 
 
-@remembered(16)
+@lru_cache(maxsize=16)
 def gap_tables(scale: Fraction) -> Tables:
     """Return the tables of the geometric law, also for the large scales of gaps."""
     return _geometric(scale, _count_digits(scale, LARGEST_GAP_SCALE))

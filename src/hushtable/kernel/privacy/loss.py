@@ -54,9 +54,7 @@ def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
     if isinstance(value, bool):
         raise OptionError(f"{what} must be a positive decimal number such as 0.5")
     if isinstance(value, int | Fraction):
-        # Of plain integers: a number of a kind of its own could count otherwise when it is paid.
-        ratio = Fraction(int(value.numerator), int(value.denominator))
-        epsilon = _checked_ratio(ratio, what)
+        epsilon = _checked_ratio(Fraction(value), what)
     else:
         # float.__repr__, because subclasses (NumPy's) print their type's name as well.
         text = float.__repr__(value) if isinstance(value, float) else str(value)

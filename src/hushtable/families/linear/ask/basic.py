@@ -53,3 +53,6 @@ class Basic:
 
 def _cells(schema: Schema) -> Product:
     return Product(tuple(Identity(size) for size in schema.shape))
+
+
+MECHANISMS = (Basic(),)

@@ -84,3 +84,6 @@ def _whole_number(text: str) -> int:
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) >= 2):
         raise OptionError("branching is a whole number from 2, several as 16x8, or attribute:…")
     return int(digits)
+
+
+MECHANISMS = (Hierarchical(),)

@@ -40,3 +40,6 @@ class Mixed:
 def chosen(schema: Schema, settings: Settings) -> Product:
     """The transform that the settings describe, axis by axis."""
     return Product(tuple(parse(settings.get(a.name, "identity"), a) for a in schema.attributes))
+
+
+MECHANISMS = (Mixed(),)

@@ -86,3 +86,6 @@ def wavelets(schema: Schema, plain: set[int]) -> Product:
             for axis, attribute in enumerate(schema.attributes)
         )
     )
+
+
+MECHANISMS = (Privelet(), PriveletPlus())

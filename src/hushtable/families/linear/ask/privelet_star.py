@@ -29,21 +29,17 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.ask.coefficients import check_coefficients, stored
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
-from hushtable.families.linear.bands import runs_of
-from hushtable.families.linear.shrunken import UNIT, Bands
+from hushtable.families.linear.bands import UNIT, Bands, runs_of
 from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Identity, Product
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.release.store import Content
 from hushtable.schema import Schema
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Coefficients held at once, where subbands are smaller.
 _PIECE = 2**20
@@ -226,3 +222,6 @@ def _lowered(sizes: Floats, by: float) -> Floats:
         sizes[end : end + len(kept)] = kept
         end += len(kept)
     return sizes[:end]
+
+
+MECHANISMS = (PriveletStar(),)

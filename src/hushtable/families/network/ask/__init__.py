@@ -1,5 +1,1 @@
-"""The mechanism of this family: PrivBayes."""
-
-from hushtable.families.network.ask.privbayes import PrivBayes
-
-MECHANISMS = (PrivBayes(),)
+"""What this family asks of the curator. PrivBayes."""

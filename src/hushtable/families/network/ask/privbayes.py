@@ -364,3 +364,6 @@ def handicaps(search: Search, links: Sequence[Link]) -> list[int]:
     sizes = [math.prod(map(search.size, link.family)) for link in links]
     known = {size: math.floor(unit * size) for size in set(sizes)}
     return [known[size] for size in sizes]
+
+
+MECHANISMS = (PrivBayes(),)

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Settings, check_memory
 from hushtable.families.regions.adjacency import Neighbourhood, components
-from hushtable.families.regions.read import LIKELIHOODS, PRIORS
+from hushtable.families.regions.options import LIKELIHOODS, PRIORS
 from hushtable.kernel.curator import Curator, Measurement, Regions
 from hushtable.kernel.maps import Identity, Product
 from hushtable.kernel.privacy.loss import format_epsilon, parse_epsilon
 from hushtable.release.store import Content
 from hushtable.schema import Schema
-
-Integers = NDArray[np.int64]
 
 # Beside the noisy cells: smoothed ones, regions, links between cells.
 _COPIES = 8

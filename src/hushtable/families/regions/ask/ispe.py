@@ -140,3 +140,6 @@ def smoothed(
     if chosen.smoothing == "median":
         return median(values, axes, iterations=chosen.iterations)
     return gaussian(values, axes, sigma=chosen.sigma, iterations=chosen.iterations)
+
+
+MECHANISMS = (Ispe(),)

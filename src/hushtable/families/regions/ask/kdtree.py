@@ -119,3 +119,6 @@ def numbered(boxes: Iterator[Box], shape: tuple[int, ...]) -> NDArray[np.int64]:
     for i, box in enumerate(boxes):
         regions[box] = i
     return regions
+
+
+MECHANISMS = (KdTree(),)

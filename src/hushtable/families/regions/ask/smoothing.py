@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.families.regions.adjacency import Axis, Line
-
-Floats = NDArray[np.float64]
 
 
 def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: int) -> Floats:

@@ -69,3 +69,6 @@ def _estimate(settings: Settings) -> str:
     if estimate not in ("mean", "median"):
         raise OptionError("estimate must be mean or median")
     return estimate
+
+
+MECHANISMS = (CountSketch(),)

@@ -195,7 +195,7 @@ def _plain(tau: float) -> int | float:
     return int(tau) if tau == int(tau) else tau
 
 
-SPARSE = (
+MECHANISMS = (
     Sparse("geometric", filtering=False),
     Sparse("filter", filtering=True),
     Sparse("threshold", filtering=False, sampling="threshold"),
