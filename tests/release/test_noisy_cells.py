@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import QueryError
+from hushtable.families.linear import cells as cells_module
 from hushtable.families.linear.cells import NoisyCells
-from hushtable.query import cells as cells_module
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.cutting import all_codes, cells_by_group
 from hushtable.query.law import DiscreteLaplaceSum

@@ -18,6 +18,7 @@ from .suites import (
     SECRET,
     SIGNALS,
     SILENCE,
+    STATEMENT,
     STORE,
     TALLY,
 )
@@ -81,6 +82,22 @@ COUNTING = [
         (SECRET,),
     ),
     Mutant(
+        "a salt that is written into the statement",
+        "kernel/counting/statement.py",
+        '{"salt": salt}',
+        '{"salt": _SALT}',
+        (SECRET,),
+    ),
+    Mutant(
+        "a statement kept whatever the types of the columns",
+        "kernel/counting/statement.py",
+        "@lru_cache(_KEPT)\ndef statement(schema: Schema, types: Any, select: Select)",
+        "@lambda write, kept={}: lambda *by:"  # the second argument is the types
+        " kept.get(by[::2]) or kept.setdefault(by[::2], write(*by))\n"
+        "def statement(schema: Schema, types: Any, select: Select)",
+        (STATEMENT,),
+    ),
+    Mutant(
         "truth values in one spelling only",
         "schema/attribute.py",
         "(word, word.capitalize(), word.upper())",
@@ -97,8 +114,8 @@ COUNTING = [
     Mutant(
         "labels of decimals compared as they are written",
         "kernel/counting/encode.py",
-        "if column.type().is_integer() or column.type().is_decimal():",
-        "if column.type().is_integer():",
+        "column if kind.is_integer() or kind.is_decimal() else",
+        "column if kind.is_integer() else",
         (LABELS,),
     ),
     Mutant(
@@ -125,8 +142,10 @@ COUNTING = [
     Mutant(
         "a table's size in the error of too little memory",
         "kernel/counting/count.py",
-        "        return Counts(schema.shape, *tally.result())",
-        "    return Counts(schema.shape, *tally.result())",
+        "        return Counts(schema.shape, *tally.result())\n\n"
+        "    return _fetched(count, _linear_codes, data, schema, csv, salt)",
+        "        return tally\n\n    return Counts(schema.shape,"
+        " *_fetched(count, _linear_codes, data, schema, csv, salt).result())",
         (SILENCE,),
     ),
     Mutant(
@@ -224,8 +243,8 @@ COUNTING = [
     Mutant(
         "the first number beyond a range inside it",
         "kernel/counting/encode.py",
-        "else number >= high",
-        "else number > high",
+        "too_high = number >= high",
+        "too_high = number > high",
         (f"{ENCODE}::test_the_engine_agrees_with_the_documented_meaning",),
     ),
     Mutant(
