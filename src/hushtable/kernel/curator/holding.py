@@ -45,8 +45,13 @@ def _lay_out(data: Counts, dense: NDArray[np.int64]) -> None:
         codes = data.codes[first : first + _CHUNK]
         flat[_relocated(codes, data.shape, dense.shape)] = data.counts[first : first + _CHUNK]
 
+    starts = range(0, len(data.codes), _CHUNK)
+    if len(starts) <= 1:  # done before a thread would have started
+        for first in starts:
+            write(first)
+        return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(write, range(0, len(data.codes), _CHUNK)))
+        list(pool.map(write, starts))
 
 
 def _relocated(
