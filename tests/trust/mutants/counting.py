@@ -65,7 +65,6 @@ COUNTING = [
         "found.setdefault(_identity(path), path)",
         "found.setdefault(os.path.abspath(path), path)",
         (ONCE,),
-        quick=True,
     ),
     Mutant(
         "hard links taken for files of their own",

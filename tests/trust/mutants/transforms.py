@@ -168,7 +168,6 @@ TRANSFORMS = [
         "return product_from_dict([type(axis).to_dict(axis) for axis in axes])",
         "return transform",
         (f"{CURATOR}::TestMisuse",),
-        quick=True,
     ),
     Mutant(
         "a foreign partition let in",
