@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.counting import schema as brazil
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.noise.bulk import EntropyNoise
@@ -69,11 +70,11 @@ def _measured(forecast: Forecast, starts: Ends, stops: Ends, releases: int) -> f
     """The root mean square error of noise that was drawn and read."""
     product, noise = forecast.transform, EntropyNoise(SeededEntropy(1))
     nobody = Counts(product.shape, np.zeros(0, np.int64), np.zeros(0, np.int64))
-    total = 0.0
+    reading, total = ProductReading.of(product), 0.0
     for _ in range(releases):
         account = Account(Fraction(1))
         curator = Curator(nobody, exposure=forecast.setting.exposure, account=account, noise=noise)
-        cells = product.inverse(curator.noisy_coefficients(product, epsilon=1).values)
+        cells = reading.inverse(curator.noisy_coefficients(product, epsilon=1).values)
         if len(product.shape) == 1:
             total += _mean_over_ranges(cells)
         else:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.options import Options, alone
 from benchmarks.table import Row, Section, Target
 from benchmarks.timing import in_turn
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.noise.bulk import EntropyNoise
 
@@ -63,16 +64,19 @@ def _kernel_rows(shape: tuple[int, ...], rounds: int) -> list[Row]:
 
 def _kernels(shape: tuple[int, ...]) -> Works:
     haar, nominal = _products(shape)
+    haar_reading, nominal_reading = map(ProductReading.of, (haar, nominal))
     counts, other = np.ones(shape, np.int64), np.zeros(shape, np.int64)
     wide, floats = np.ones(nominal.coefficient_shape, np.int64), other.view(np.float64)
     return {
         "copy": lambda: _copy(counts, other),
         "Haar × Haar forward": lambda: haar.forward(counts),
-        "Haar × Haar inverse": lambda: haar.inverse(counts, floats),
-        "Haar × Haar inverse, in one memory": lambda: haar.inverse(counts, counts.view(np.float64)),
+        "Haar × Haar inverse": lambda: haar_reading.inverse(counts, floats),
+        "Haar × Haar inverse, in one memory": lambda: haar_reading.inverse(
+            counts, counts.view(np.float64)
+        ),
         "nominal × Haar forward": lambda: nominal.forward_within(wide),
         "nominal × Haar forward, fresh memory": lambda: nominal.forward(counts),
-        "nominal × Haar inverse": lambda: nominal.inverse(wide, floats),
+        "nominal × Haar inverse": lambda: nominal_reading.inverse(wide, floats),
     }
 
 
@@ -122,7 +126,7 @@ def _whole_rows(
 def _whole_way(product: Product, counts: NDArray[np.int64]) -> None:
     product.forward(counts)
     EntropyNoise().add_laplace(counts, Fraction(product.entering))
-    product.inverse(counts, counts.view(np.float64))
+    ProductReading.of(product).inverse(counts, counts.view(np.float64))
     counts[...] = 1
 
 

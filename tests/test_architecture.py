@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,30 @@ from hushtable.families import FAMILIES
 
 SOURCE = Path(__file__).parent.parent / "src" / "hushtable"
 
+# The files of kernel/maps that others may use, readers of releases among them: descriptions of
+# transforms, shapes, the numbering of nodes, hashes, laws. They need numpy only; a file that is not
+# listed is for these alone.
+PUBLIC_MAPS = {
+    "axis",
+    "haar",
+    "hashing",
+    "identity",
+    "laws",
+    "nominal",
+    "product",
+    "rules",
+    "slabs",
+    "structure",
+    "thresholds",
+    "topology",
+    "tree",
+}
+
 # What each part may import of the others; its own files are always allowed.
-SHARED = {"arrays", "compiled", "errors", "remembered", "scratch", "text"}
-ANALYST = {"arrays", "errors", "kernel.maps", "kernel.privacy.loss", "query", "schema", "text"}
+SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "remembered"}
+SHARED |= {"scratch", "text"}
+READING = {"errors", "kernel.maps.public", "kernel.privacy.noises", "schema", "text"}
+ANALYST = READING | {"arrays", "kernel.privacy.loss", "query"}
 ALLOWED: dict[str, set[str]] = {
     "arrays": set(),
     "compiled": set(),
@@ -25,22 +47,26 @@ ALLOWED: dict[str, set[str]] = {
     # What a mistake in would break privacy: nothing of what is built on it.
     "kernel": set(),
     "kernel.processes": set(),
-    "kernel.privacy.loss": {"errors"},
+    "kernel.privacy.noises": set(),
+    "kernel.privacy.loss": {"errors", "kernel.privacy.noises"},
     "kernel.privacy": {"errors", "kernel.privacy.loss", "kernel.processes", "schema", "scratch"},
     "kernel.counting": SHARED | {"schema"},
-    "kernel.maps": SHARED | {"schema"},
-    "kernel.noise": SHARED | {"kernel.maps", "kernel.privacy.loss", "kernel.processes"},
+    "kernel.maps": {"compiled", "kernel.maps.public"},
+    "kernel.maps.public": {"errors", "kernel.maps", "remembered"},
+    "kernel.noise": SHARED | {"kernel.maps.public", "kernel.privacy.loss", "kernel.processes"},
     "kernel.curator": SHARED
-    | {"kernel.counting", "kernel.maps", "kernel.noise", "kernel.privacy", "kernel.privacy.loss"},
+    | {"kernel.counting", "kernel.maps.public", "kernel.noise"}
+    | {"kernel.privacy", "kernel.privacy.loss"},
     # Ways to publish: who asks the curator sees no more of the kernel; who reads, nothing.
     "families": {"errors", "families.mechanism"},
     "families.mechanism": ANALYST | {"kernel.curator", "release"},
     "families.ask": ANALYST | {"families.mechanism", "families.read", "kernel.curator", "release"},
-    "families.read": ANALYST | {"planner.intervals", "release"},
-    "query": {"errors", "schema", "text"},
+    "families.read": ANALYST | {"families.kernels", "release"},
+    "families.kernels": {"compiled", "kernel.maps.public"},
+    "query": READING | {"query.haar_kernels"},
+    "query.haar_kernels": {"compiled", "kernel.maps.public"},
     "release": ANALYST | {"families", "scratch"},
-    "planner.intervals": {"errors", "kernel.maps", "schema"},
-    "planner": ANALYST | {"families.read", "planner.intervals"},
+    "planner": ANALYST | {"families.read"},
     "cli.signals": set(),
     "cli.show": {"cli.signals", "errors", "query", "release", "text"},
     "cli.analyst": {"cli.show", "errors", "families.read", "query", "release"},
@@ -72,11 +98,17 @@ FILES = sorted(SOURCE.rglob("*.py"))
 def part_of(module: str) -> str:
     """The most specific part that a module of hushtable belongs to.
 
-    In the folder of a family, `ask` is the owner's side, and everything else the analyst's.
+    In the folder of a family, `ask` is the owner's side, and everything else the analyst's. What a
+    package passes on is as public as the package.
     """
     names = module.split(".")
     if family_of(module):
-        return "families.ask" if names[2:3] == ["ask"] else "families.read"
+        sides = {"ask": "families.ask", "kernels": "families.kernels"}
+        return sides.get(names[2] if names[2:] else "", "families.read")
+    if names[:2] == ["kernel", "maps"]:
+        a_file = (SOURCE / "kernel" / "maps" / f"{''.join(names[2:3])}.py").is_file()
+        hidden = a_file and names[2] not in PUBLIC_MAPS | {"__init__"}
+        return "kernel.maps" if hidden else "kernel.maps.public"
     return next(
         (".".join(names[:k]) for k in (3, 2, 1) if ".".join(names[:k]) in ALLOWED.keys() | FREE),
         names[0],
@@ -93,9 +125,16 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
 
 
+Imports = ast.Import | ast.ImportFrom
+
+
 def imports_of(path: Path) -> set[str]:
+    return imports_in(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def imports_in(statements: Iterable[ast.AST]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements:
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
@@ -118,6 +157,24 @@ def test_imports_go_one_way(path: Path) -> None:
 
 def test_every_part_is_known() -> None:
     assert {part_of(module_of(path)) for path in FILES} <= ALLOWED.keys() | FREE
+
+
+def test_public_maps_are_files() -> None:
+    assert {path.stem for path in (SOURCE / "kernel" / "maps").glob("*.py")} >= PUBLIC_MAPS
+
+
+# Parts that an analyst's machine imports when it opens a release and answers.
+LIGHT = READING | ANALYST | {"families.read", "release", "planner", "cli.analyst", "cli.show"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_compiled_code_is_loaded_by_readers_only_when_it_is_called(path: Path) -> None:
+    if part_of(module_of(path)) not in LIGHT:
+        return
+    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    for name in imports_in(node for node in statements if isinstance(node, Imports)):
+        file = SOURCE.parent.joinpath(*name.split(".")).with_suffix(".py")
+        assert not file.is_file() or "hushtable.compiled" not in imports_of(file), name
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)

@@ -17,6 +17,7 @@ PROGRAM = """
 import sys
 from fractions import Fraction
 import hushtable.kernel.counting.joint, hushtable.kernel.counting.records
+import hushtable.families.linear.kernels, hushtable.query.haar_kernels
 import hushtable.kernel.maps.kernels
 import hushtable.kernel.noise.gaps
 from hushtable.kernel.noise.bulk import sample_laplace

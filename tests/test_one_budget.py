@@ -328,6 +328,43 @@ class TestEditedNames:
         assert Ledger.read(f"{schema}.ledger").spent == 2
 
 
+class TestMovedAndEdited:
+    """A ledger that was moved is the same people's, also before it is opened again."""
+
+    write = TestEditedNames.write
+    refuse = TestEditedNames.refuse
+
+    def moved(self, tmp_path: Path, dataset: str | None) -> Path:
+        """A folder that was published from and moved since."""
+        (tmp_path / "a").mkdir()
+        publish(self.write(tmp_path / "a" / "s.toml", "visits", dataset))
+        return (tmp_path / "a").rename(tmp_path / "b")
+
+    @pytest.mark.parametrize(
+        ("before", "after"), [("clinic", "hospital"), ("clinic", None), (None, "clinic")]
+    )
+    def test_another_dataset_begins_no_budget(
+        self, tmp_path: Path, before: str | None, after: str | None
+    ) -> None:
+        folder = self.moved(tmp_path, before)
+        self.refuse(self.write(folder / "s.toml", "visits", after), "this schema file")
+
+    def test_another_name_in_another_file_begins_no_budget(self, tmp_path: Path) -> None:
+        folder = self.moved(tmp_path, None)
+        (folder / "s.toml").unlink()
+        self.refuse(self.write(folder / "t.toml", "stays", None), "no longer in this folder")
+
+    def test_a_schema_that_was_moved_alone_begins_no_budget(self, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "b").mkdir()
+        schema = self.write(tmp_path / "a" / "s.toml", "visits", "clinic")
+        publish(schema)
+        schema.unlink()
+        with pytest.raises(LedgerError, match=r"a/s\.toml' of this name and table, which is gone"):
+            publish(self.write(tmp_path / "b" / "s.toml", "visits", "hospital"))
+        publish(self.write(tmp_path / "b" / "s.toml", "stays", "hospital"))  # another table
+
+
 class TestOtherPeople:
     """What is about other people is not refused for a name that it shares."""
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -42,14 +43,18 @@ run()
 """
 
 
-def start(folder: Path, **options: object) -> subprocess.Popen[str]:
+def start(folder: Path, ignored: Sequence[int] = ()) -> subprocess.Popen[str]:
     """A command that is counting: the folder for temporary files holds the engine's."""
     (folder / "tmp").mkdir()
     (folder / "s.toml").write_text(SCHEMA)
     (folder / "t.csv").write_text('age,id\n1,"a"\n')
     words = ["publish", "t.csv", "-s", "s.toml", "-e", "1", "-m", "basic", "-o", "out"]
-    # A shell starts what it puts into the background with SIGINT ignored, tests included.
-    options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+    def as_in_the_foreground() -> None:
+        """Shells and `nohup` start what they put into the background with signals ignored."""
+        for number in signals.SIGNALS:
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *words],
         cwd=folder,
@@ -62,7 +67,7 @@ def start(folder: Path, **options: object) -> subprocess.Popen[str]:
             "PYTHONPATH": os.pathsep.join(sys.path),
             "XDG_STATE_HOME": str(folder / "state"),
         },
-        **options,  # type: ignore[call-overload]
+        preexec_fn=as_in_the_foreground,
     )
     assert process.stderr is not None
     while "counting\n" not in process.stderr.readline():
@@ -77,6 +82,7 @@ def ended(process: subprocess.Popen[str]) -> str:
         return process.communicate(timeout=100)[1]
     finally:
         process.kill()
+        process.communicate()  # or what is left of it would disturb later tests
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -94,7 +100,7 @@ def test_a_signal_stops_the_engine_and_leaves_nothing_behind(
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     """As under `nohup`: closing the terminal does not stop a long run."""
-    process = start(tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = start(tmp_path, ignored=[signal.SIGHUP])
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGTERM)
     ended(process)

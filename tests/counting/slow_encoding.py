@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -57,7 +58,16 @@ def slow_label_code(text: str | None, labels: tuple[str, ...]) -> int | None:
     whole = text.removesuffix(".0").removeprefix("-")
     plain = whole == "0" or (whole.isascii() and whole.isdigit() and whole[0] != "0")
     plain = plain and len(whole) <= 20 and -(2**63) <= int(text.removesuffix(".0")) < 2**64
-    return labels.index(other) if plain and text != "-0" and other in labels else None
+    if plain and text != "-0" and other in labels:
+        return labels.index(other)
+    return next((i for i, label in enumerate(labels) if _without_zeros(label) == text), None)
+
+
+def _without_zeros(label: str) -> str | None:
+    """A number with zeros at its end as it is written without them."""
+    if not re.fullmatch(r"-?[0-9]+\.[0-9]*0", label):
+        return None
+    return label.rstrip("0").removesuffix(".")
 
 
 def slow_code(value: Any, attribute: Attribute) -> int | None:

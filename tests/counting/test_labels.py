@@ -105,6 +105,33 @@ def test_labels_of_decimals_are_numbers(tmp_path: Path) -> None:
             assert counted(data, labelled("x")) == {1: 4}, name
 
 
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 8), pa.decimal256(40, 8)], ids=str)
+def test_decimals_are_labels_in_every_kind_of_table(kind: pa.DataType, tmp_path: Path) -> None:
+    """A tiny one is written with an exponent by some, and 2.50 as 2.5 by others."""
+    numbers = ["0", "1.00", "2.50", "-2.5", "0.0000001", "7"]
+    column = pa.array([Decimal(number) for number in numbers], kind)
+    schema = labelled("0", "1.00", "2.50", "-2.5", "0.0000001")
+    for name, data in tables(column, tmp_path).items():
+        if name != "csv":  # text is compared as it is written
+            assert counted(data, schema) == {0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1}, name
+
+
+def test_decimals_of_many_digits_are_not_rounded(tmp_path: Path) -> None:
+    """Python's own decimals have 28 digits when they are computed with."""
+    for digits in (29, 38):
+        most = 10**digits - 1
+        column = pa.array([Decimal(most), Decimal(-most), Decimal(1)], pa.decimal128(digits, 0))
+        for name, data in tables(column, tmp_path).items():
+            found = counted(data, labelled(str(most), str(-most), "1"))
+            assert found == {0: 1, 1: 1, 2: 1}, (name, digits)
+
+
+def test_zero_has_no_sign(tmp_path: Path) -> None:
+    for name, data in tables(pa.array([-0.0, 0.0, 1.0]), tmp_path).items():
+        if name != "csv":
+            assert counted(data, labelled("0", "1")) == {0: 2, 1: 1}, name
+
+
 def test_integers_without_a_sign_may_be_longer(tmp_path: Path) -> None:
     labels = [2**64 - 1, 2**63, 2**63 - 1, 5]
     schema = labelled(*map(str, labels), "-1", str(2**64))

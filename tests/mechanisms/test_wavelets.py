@@ -24,13 +24,16 @@ from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bounds import sensitivity_bound, variance_bound
 from hushtable.families.linear.coefficients import NoisyCoefficients
+from hushtable.families.linear.describe import product_from_dict
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.curator import Curator
-from hushtable.kernel.maps import Haar, Identity, Nominal, product_from_dict
+from hushtable.kernel.maps import Haar, Identity, Nominal
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import LARGEST_SCALE, Neighbours
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.law import NoiseSum
 from hushtable.schema import Schema
 
 ONE = Fraction(1)
@@ -57,9 +60,9 @@ def schema_of(*attributes: dict[str, Any], neighbours: Neighbours = "add-remove"
 def reader_of(content: Any) -> NoisyCoefficients:
     """What answers from the content of a release, without the folder."""
     values = content.arrays["coefficients"]
-    transform = product_from_dict(content.parameters["transform"])
+    reading = ProductReading.of(product_from_dict(content.parameters["transform"]))
     return NoisyCoefficients(
-        transform, lambda *cut: values[cut], Fraction(content.noise["scale"]), ""
+        reading, lambda *cut: values[cut], DiscreteLaplace(Fraction(content.noise["scale"])), ""
     )
 
 
@@ -163,9 +166,9 @@ def test_ordered_axes_get_haar_and_hierarchies_the_nominal_wavelet() -> None:
 def test_the_scale_is_the_product_of_the_levels_over_epsilon() -> None:
     """1 + ⌈log₂ 11⌉ along the ages, 3 along the jobs, 1 along plain axes."""
     schema = schema_of(AGE, JOB)
-    assert releases("privelet", schema, {}, 1)[0].scale == 5 * 3
-    assert releases("privelet+", schema, {"identity": "job"}, 1)[0].scale == 5
-    assert releases("privelet+", schema, {"identity": "age,job"}, 1)[0].scale == 1
+    assert releases("privelet", schema, {}, 1)[0].noise.scale == 5 * 3
+    assert releases("privelet+", schema, {"identity": "job"}, 1)[0].noise.scale == 5
+    assert releases("privelet+", schema, {"identity": "age,job"}, 1)[0].noise.scale == 1
 
 
 def test_equation_7_puts_age_and_gender_of_the_papers_census_into_s_a() -> None:
@@ -282,7 +285,7 @@ def test_with_all_axes_plain_it_is_basic(neighbours: Neighbours) -> None:
     for box in all_boxes(schema.shape)[::11]:
         region = (Box(tuple(CodeSet.of(ends) for ends in box)),)
         law = reader_of(plain).law(region)
-        known = DiscreteLaplaceSum(Fraction(basic.noise["scale"]), region[0].cells)
+        known = NoiseSum.of(DiscreteLaplace(Fraction(basic.noise["scale"])), region[0].cells)
         assert law.variance == pytest.approx(known.variance, rel=1e-12)
         assert law.half_width(0.95) == known.half_width(0.95)
 

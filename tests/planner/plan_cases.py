@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.families.linear.intervals import AllRanges, Along, Listed
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Product
 from hushtable.planner.forecast import Setting
-from hushtable.planner.intervals import AllRanges, Along, Listed
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, Region
-from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.schema import Schema
 
 AGE = {"name": "age", "kind": "ordinal", "range": [0, 6]}
@@ -77,11 +77,12 @@ def explicit_variances(
 ) -> NDArray[np.float64]:
     """The noise variance of each question, from the inverse applied to every coefficient alone."""
     count = product.cells
+    read = ProductReading.of(product)
     units = np.eye(count).reshape(count, *product.coefficient_shape)
-    reading = np.stack([product.inverse(unit).reshape(-1) for unit in units])
-    scale, variances = setting.scale(product), np.zeros(product.coefficient_shape)
+    reading = np.stack([read.inverse(unit).reshape(-1) for unit in units])
+    noise, variances = setting.noise(product), np.zeros(product.coefficient_shape)
     for where, factor in product.blocks():
-        variances[where] = DiscreteLaplaceSum(scale * factor, 1).variance
+        variances[where] = noise.times(factor).variance
     weights = np.stack([cells.reshape(-1) for cells in questions]) @ reading.T
     return np.asarray(np.square(weights) @ variances.reshape(-1))
 

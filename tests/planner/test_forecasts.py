@@ -26,6 +26,8 @@ from plan_cases import (
 
 import hushtable
 from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.families.linear.intervals import AllRanges, Listed, mean_gains, some_of
+from hushtable.families.linear.reading import ProductReading, reading_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
@@ -34,7 +36,6 @@ from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.planner import plan
 from hushtable.planner.forecast import Forecaster
-from hushtable.planner.intervals import AllRanges, Listed, mean_gains, some_of
 from hushtable.planner.plan import Forecast
 from hushtable.planner.reading import read_workload
 from hushtable.query.batch import accumulate, box_sums
@@ -68,17 +69,18 @@ def test_the_mean_over_all_ranges_is_the_mean_over_all_ranges(
 ) -> None:
     family = AllRanges(axis.size - undeclared)
     pairs = [(a, b) for b in range(family.codes + 1) for a in range(b)]
-    listed = mean_gains(axis, *np.array(pairs).T)
+    listed = mean_gains(reading_of(axis), *np.array(pairs).T)
     assert family.count == len(pairs)
-    assert family.mean_gains(axis) == pytest.approx(listed, rel=1e-12, abs=1e-12)
+    assert family.mean_gains(reading_of(axis)) == pytest.approx(listed, rel=1e-12, abs=1e-12)
     assert np.array_equal(np.sort(some_of(family, 10**4)), np.sort(np.array(pairs).T))
 
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)
 def test_weights_of_a_question_are_those_of_its_codes(axis: AxisTransform) -> None:
     question = np.random.default_rng(1).integers(-5, 6, (2, axis.size)).astype(float)
-    reading = np.stack([axis.inverse(unit, 0) for unit in np.eye(axis.coefficients)])
-    assert axis.rows(question) == pytest.approx(question @ reading.T, abs=1e-12)
+    reading = reading_of(axis)
+    matrix = np.stack([reading.inverse(unit, 0) for unit in np.eye(axis.coefficients)])
+    assert reading.rows(question) == pytest.approx(question @ matrix.T, abs=1e-12)
 
 
 def questions_for(schema: Schema) -> str:
@@ -139,7 +141,7 @@ def measured_mse(forecast: Forecast, starts: Any, stops: Any, releases: int) -> 
             nobody, exposure=forecast.setting.exposure, account=Account(Fraction(1)), noise=noise
         )
         drawn = curator.noisy_coefficients(product, epsilon=1).values
-        sums = accumulate(product.inverse(drawn))
+        sums = accumulate(ProductReading.of(product).inverse(drawn))
         total += float(np.square(box_sums(sums, starts, stops)).mean())
     return total / releases
 

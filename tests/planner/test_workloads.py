@@ -10,9 +10,9 @@ from plan_cases import AGE, GRADE, JOB, SEX, all_questions, schema_of
 
 from hushtable.errors import HushError, OptionError
 from hushtable.families.linear.choices import choices, describe, parse
+from hushtable.families.linear.intervals import AllRanges
 from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
 from hushtable.planner import workload as workloads
-from hushtable.planner.intervals import AllRanges
 from hushtable.planner.reading import from_sql, read_workload
 
 SCHEMA = schema_of(AGE, JOB, SEX, GRADE)

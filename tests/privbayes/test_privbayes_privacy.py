@@ -22,8 +22,8 @@ from hushtable.auditing.small_tables import Holdings, Row
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder, Replay
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.families.network import ask as privbayes
 from hushtable.families.network import network as networks
+from hushtable.families.network.ask import privbayes
 from hushtable.families.network.ask.privbayes import PrivBayes
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.curator import network_scores as families

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hushtable.errors import QueryError
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.answer import Answer, Order, ResultTable
-from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.linear import linear_noise
+from hushtable.query.law import NoiseSum
 
-NARROW = DiscreteLaplaceSum(Fraction(2), 1)
-WIDE = DiscreteLaplaceSum(Fraction(40), 3)
+NARROW = NoiseSum.of(DiscreteLaplace(Fraction(2)), 1)
+WIDE = NoiseSum.of(DiscreteLaplace(Fraction(40)), 3)
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,20 @@ def test_simultaneous_bars_are_wider_and_cover_all_rows():
     together = table(simultaneous=True)
     assert together.half_widths[0] == NARROW.half_width(1 - 0.05 / 6)
     assert together.half_widths[0] > table().half_widths[0]
+
+
+def test_rows_that_were_chosen_by_their_counts_have_bars_for_all_of_them():
+    """The largest of many noisy counts is large because of its noise."""
+    top = table().ordered([Order("count", descending=True)], limit=1)
+    assert top.simultaneous and top.family == 6
+    assert top.half_widths[0] == table(simultaneous=True).half_widths[5] > table().half_widths[5]
+    assert top.to_dict()["simultaneous"] and "all at once" in repr(top)
+    for shown in (
+        table().ordered([Order("count", descending=True)], limit=6),  # all of them
+        table().ordered([Order(0, descending=True)], limit=1),  # by a label, which has no noise
+    ):
+        assert not shown.simultaneous
+    assert table().ordered([Order(0), Order("count")], offset=1).simultaneous
 
 
 def test_a_limit_does_not_narrow_simultaneous_bars():
@@ -213,7 +227,7 @@ def test_columns_of_different_lengths_are_a_mistake():
 
 def test_an_end_is_not_missed_because_the_value_was_rounded():
     """A truth of 131071 and noise of 4/3: the end lies at the truth, but for rounding."""
-    noise = linear_noise(Fraction(1), {(1 / 3, Fraction(1)): 3})
+    noise = NoiseSum.weighted({(1 / 3, DiscreteLaplace(Fraction(1))): 3})
     half = noise.half_width(0.92)
     truths = np.arange(2**17 - 40, 2**17 + 40)
     for sign in (-1, 1):
@@ -225,6 +239,15 @@ def test_an_end_is_not_missed_because_the_value_was_rounded():
             low, high = Answer(value, noise).interval(0.92)
             assert low <= truth <= high
     assert (np.abs(values - half * sign - truths) > 0).any()  # so there is something to see
+
+
+def test_the_difference_of_large_numbers_is_as_rounded_as_they_are():
+    """A truth of 0 in a table of many rows, without noise: the value is off by their rounding."""
+    rows = 10**11 + 3
+    value = rows / 7 * 7 - (rows / 3 + rows / 3 + rows / 3)
+    for off in (value, 1e-5, -5.82e-12):
+        low, high = Answer(off, Guess(0.0)).interval(0.5)
+        assert low <= 0 <= high
 
 
 def test_an_end_above_zero_does_not_move_below():

@@ -221,6 +221,8 @@ def _toml_text(text: str) -> str:
     [
         ("name = ", "not valid TOML"),
         ("name = " + "[" * 100_000, "not valid TOML"),
+        (".".join(["a"] * 100_000) + " = 1", "dotted key of many parts"),
+        ("[" + " . ".join(["'a b'", '"c"'] * 50_000) + "]", "dotted key of many parts"),
         ("name = " + "9" * 5000, "not valid TOML"),
         ("budget = 0x" + "f" * 5000 + '\nname="x"\nattribute=[]', "budget must be"),
         ("budget = 2020-01-01\nname='x'\nattribute=[]", "budget must be"),

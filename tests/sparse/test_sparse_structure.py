@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
-from hushtable.families.sparse.ranges import weights_of
+from hushtable.families.sparse.ranges import haar_cell_gains, weights_of
 from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import (
     KINDS,
@@ -96,6 +96,14 @@ def test_a_range_is_a_weighted_sum_of_places(on: str, size: int, data: st.DataOb
     wanted[start:stop] = 1
     assert np.array_equal(row @ axis_matrix(on, size), wanted)
     assert np.count_nonzero(row) <= 2 * (1 + splits(size))
+
+
+@pytest.mark.parametrize("size", [*range(1, 40), 1000])
+def test_gains_of_single_codes_are_sums_of_squared_weights(size: int) -> None:
+    found = haar_cell_gains(np.arange(size), size)
+    for code in range(size):
+        weights = np.array(list(weights_of("haar", code, code + 1, size).values()))
+        assert found[code] == np.square(weights).sum()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 1000, 10**18])

@@ -11,14 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.kernel.maps import (
-    AxisTransform,
-    Haar,
-    Identity,
-    Product,
-    from_dict,
-    product_from_dict,
-)
+from hushtable.families.linear.describe import from_dict, product_from_dict
+from hushtable.kernel.curator.own import own_transform
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Product
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -112,3 +107,5 @@ def test_a_size_that_could_count_otherwise_is_refused_also_when_it_comes_later()
         object.__setattr__(axis, "size", Sly(8))
         with pytest.raises(ReleaseError, match="size must be an integer"):
             product_from_dict([axis.to_dict()])
+        with pytest.raises(OptionError, match="size must be an integer"):
+            own_transform(Product((axis,)))

@@ -11,6 +11,7 @@ import pytest
 import transform_cases as cases
 from hypothesis import given, settings
 
+from hushtable.families.linear.reading import ProductReading, reading_of
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 
 FIGURE_2 = np.array([9, 3, 6, 2, 8, 4, 5, 7])
@@ -46,7 +47,7 @@ def test_figure_2_the_haar_transform() -> None:
 
 def test_example_2_one_entry_from_its_ancestors() -> None:
     """v₂ = c₀ + c₁ + c₂ − c₄ = 5.5 − 0.5 + 1 − 3."""
-    row = Haar(8).row(1, 2)
+    row = reading_of(Haar(8)).row(1, 2)
     assert dict(zip(row.positions.tolist(), row.weights.tolist(), strict=True)) == {
         0: 1 / 8, 4: 1 / 8, 2: 1 / 4, 1: -1 / 2,
     }  # fmt: skip
@@ -60,7 +61,7 @@ def test_figure_3_the_nominal_transform() -> None:
     c = [Fraction(int(v), f) for v, f in zip(coefficients, siblings, strict=True)]
     assert c == [30, 3, -3, 3, -3, 0, -2, 4, -2]
     assert c[3] + c[0] / 2 / 3 + c[1] / 3 == 9  # example 3
-    assert list(HIERARCHY_3.inverse(coefficients, 0)) == pytest.approx(list(FIGURE_3))
+    assert list(reading_of(HIERARCHY_3).inverse(coefficients, 0)) == pytest.approx(list(FIGURE_3))
 
 
 def test_examples_4_and_5_two_axes() -> None:
@@ -109,7 +110,9 @@ def test_sections_5_4_and_6_4_the_numbers() -> None:
     assert 2 * (2 * Haar(512).levels) ** 2 * haar_bound(512) == 4400
     assert 2 * (2 * occupation.levels) ** 2 * 4 == 288
     assert 2 * (2 * Haar(16).levels) ** 2 * haar_bound(16) == 600
-    assert 2 * (2 * Identity(16).levels) ** 2 * Identity(16).gains([0], [16])[0, 0] == 128
+    assert (
+        2 * (2 * Identity(16).levels) ** 2 * reading_of(Identity(16)).gains([0], [16])[0, 0] == 128
+    )
 
 
 def haar_bound(size: int) -> float:
@@ -120,7 +123,7 @@ def haar_bound(size: int) -> float:
 def noise(transform: AxisTransform, intervals: list[tuple[int, int]]) -> np.ndarray:
     """The variance of answers when a coefficient of factor s has the variance s²."""
     squares = [float(c.factor) ** 2 for c in transform.classes]
-    return transform.gains(*np.array(intervals).T) @ squares
+    return reading_of(transform).gains(*np.array(intervals).T) @ squares
 
 
 @pytest.mark.parametrize("size", [*range(1, 41), 64, 100, 128])
@@ -169,16 +172,17 @@ def test_theorem_3_and_corollary_1(dimensions: int) -> None:
         assert largest[axis] <= limit * (1 + 1e-12)
     for chosen in itertools.combinations_with_replacement(SMALL_AXES, dimensions):
         product = Product(tuple(axis for axis, _ in chosen))
-        full = [axis.gains([0], [axis.size]) for axis in product.axes]
+        reading = ProductReading.of(product)
+        full = [axis.gains([0], [axis.transform.size]) for axis in reading.axes]
         bound = math.prod(limit for _, limit in chosen)
-        assert product.variances(full, lambda factor: float(factor) ** 2)[0] <= bound
+        assert reading.variances(full, lambda factor: float(factor) ** 2)[0] <= bound
         assert math.prod(largest[axis] for axis in product.axes) <= bound * (1 + 1e-12)
 
 
 def mean_square_error(transform: AxisTransform) -> float:
     """Over all ranges, ε = 1, adding or removing a row, noise of variance 2s² at scale s."""
     asked = np.array(cases.intervals(transform.size))
-    gains = transform.gains(*asked[asked[:, 0] < asked[:, 1]].T)
+    gains = reading_of(transform).gains(*asked[asked[:, 0] < asked[:, 1]].T)
     squares = [2 * (transform.levels * float(c.factor)) ** 2 for c in transform.classes]
     return float((gains @ squares).mean())
 

@@ -32,6 +32,7 @@ from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.noise.bulk import Noise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import format_epsilon
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.answer import ResultTable, show_percent
 from hushtable.release import Release
 from hushtable.release.store import FORMAT, Content, write_content, write_manifest
@@ -296,8 +297,8 @@ def _held(case: Case, needs: Literal["counts", "columns"]) -> Holding:
 
 def _cells(case: Case) -> Content:
     """The true table as if it were a release of cells."""
-    noise = {"law": "discrete-laplace", "scale": "1"}
-    return Content("cells", {"cells": case.counts}, noise, {})
+    noise = DiscreteLaplace(Fraction(1))
+    return Content("cells", {"cells": case.counts}, noise.to_dict(), {})
 
 
 def stored(folder: Path, schema: Schema, content: Content, epsilon: Fraction) -> Release:

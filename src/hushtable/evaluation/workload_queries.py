@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.range_queries import Ranges
-from hushtable.planner.intervals import AllRanges, Along, some_of
+from hushtable.families.linear.intervals import AllRanges, Along, some_of
 from hushtable.planner.workload import Family, Question, Workload
 from hushtable.query.box import Box, Region, cells
 

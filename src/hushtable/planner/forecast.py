@@ -12,13 +12,16 @@ from typing import cast
 import numpy as np
 
 from hushtable.families.linear.coefficients import NoisyCoefficients, weights_of
+from hushtable.families.linear.intervals import Along, even_points, some_of
+from hushtable.families.linear.reading import AxisReading, ProductReading, reading_of
+from hushtable.families.linear.rows import Row
 from hushtable.kernel.maps import AxisTransform, Product
-from hushtable.kernel.maps.axis import Floats, Integers, Row
+from hushtable.kernel.maps.axis import Floats, Integers
 from hushtable.kernel.privacy.loss import Exposure
-from hushtable.planner.intervals import Along, even_points, some_of
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, CodeSet, Region, cells
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.law import NoiseLaw
 
 # Boxes by which the worst and the typical question, and the error by size, are found.
 _BOXES = 4096
@@ -35,9 +38,9 @@ class Setting:
     exposure: Exposure
     epsilon: Fraction
 
-    def scale(self, transform: Product) -> Fraction:
-        """The noise scale of a coefficient whose factor is one."""
-        return self.exposure.scale(
+    def noise(self, transform: Product) -> KnownNoise:
+        """The noise of a coefficient whose factor is one."""
+        return self.exposure.noise(
             self.epsilon, entering=transform.entering, moving=transform.moving
         )
 
@@ -55,26 +58,36 @@ class Forecaster:
     """Computes variances for one workload; remembers the mean gains of axes it has met."""
 
     workload: Workload
-    _means: dict[tuple[Hashable, Along], Floats] = field(default_factory=dict)
-    _tops: dict[tuple[Hashable, Along], float] = field(default_factory=dict)
+    _readings: dict[Hashable, AxisReading] = field(default_factory=dict)
+    _means: dict[tuple[AxisReading, Along], Floats] = field(default_factory=dict)
+    _tops: dict[tuple[AxisReading, Along], float] = field(default_factory=dict)
 
     def mean_variance(self, transform: Product, setting: Setting) -> float:
         """The weighted mean of the noise variances of all questions."""
-        variance = _variance(setting.scale(transform))
+        variance, reading = _variance(setting.noise(transform)), self._reading(transform)
         total = 0.0
         if self.workload.families:
             gains = [
                 np.stack([self._mean(axis, f.along[i]) for f in self.workload.families])
-                for i, axis in enumerate(transform.axes)
+                for i, axis in enumerate(reading.axes)
             ]
             weights = np.array([family.weight for family in self.workload.families])
-            total += float(weights @ transform.variances(gains, variance))
+            total += float(weights @ reading.variances(gains, variance))
         for question in self.workload.questions:
-            total += question.weight * region_variance(transform, question.region, variance)
+            total += question.weight * region_variance(reading, question.region, variance)
         return total / self.workload.weight
 
-    def _mean(self, axis: AxisTransform, along: Along) -> Floats:
-        key = cast(Hashable, axis), along
+    def _reading(self, transform: Product) -> ProductReading:
+        return ProductReading(tuple(map(self._axis_reading, transform.axes)))
+
+    def _axis_reading(self, axis: AxisTransform) -> AxisReading:
+        key = cast(Hashable, axis)
+        if key not in self._readings:
+            self._readings[key] = reading_of(axis)
+        return self._readings[key]
+
+    def _mean(self, axis: AxisReading, along: Along) -> Floats:
+        key = axis, along
         if key not in self._means:
             self._means[key] = along.mean_gains(axis)
         return self._means[key]
@@ -105,14 +118,14 @@ class Forecaster:
     def sampled(self, transform: Product, setting: Setting) -> tuple[Floats, Floats, Floats]:
         """Sizes in cells, variances and weights of sampled boxes and of all questions."""
         starts, stops, weights = self._boxes
-        variance = _variance(setting.scale(transform))
-        gains = [axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(transform.axes)]
-        variances = transform.variances(gains, variance) if len(starts) else np.zeros(0)
+        variance, reading = _variance(setting.noise(transform)), self._reading(transform)
+        gains = [axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(reading.axes)]
+        variances = reading.variances(gains, variance) if len(starts) else np.zeros(0)
         asked = self.workload.questions
         sizes = np.prod((stops - starts).astype(np.float64), axis=1)
         return (
             np.append(sizes, [float(cells(q.region)) for q in asked]),
-            np.append(variances, [region_variance(transform, q.region, variance) for q in asked]),
+            np.append(variances, [region_variance(reading, q.region, variance) for q in asked]),
             np.append(weights, [q.weight for q in asked]),
         )
 
@@ -135,15 +148,15 @@ class Forecaster:
         _, variances, _ = self.sampled(transform, setting)
         largest = float(variances.max(initial=0.0))
         if all(len(axis.classes) == 1 for axis in transform.axes):
-            variance = _variance(setting.scale(transform))(Fraction(1))
+            variance = _variance(setting.noise(transform))(Fraction(1))
             for family in self.workload.families:
-                parts = zip(transform.axes, family.along, strict=True)
+                parts = zip(self._reading(transform).axes, family.along, strict=True)
                 largest = max(largest, variance * math.prod(self._top(*part) for part in parts))
         return math.sqrt(largest)
 
-    def _top(self, axis: AxisTransform, along: Along) -> float:
+    def _top(self, axis: AxisReading, along: Along) -> float:
         """The largest gain of an interval: of all, or of an even choice of very many."""
-        key = cast(Hashable, axis), along
+        key = axis, along
         if key not in self._tops:
             starts, stops = some_of(along, _INTERVALS)
             pieces = [slice(k, k + _PIECE) for k in range(0, len(starts), _PIECE)]
@@ -168,19 +181,19 @@ class Forecaster:
 
 def law_of(transform: Product, setting: Setting, region: Region) -> NoiseLaw:
     """The law of the noise in the count of a region."""
-    reader = NoisyCoefficients(transform, _no_data, setting.scale(transform), "")
-    return reader.law(region)
+    reading = ProductReading.of(transform)
+    return NoisyCoefficients(reading, _no_data, setting.noise(transform), "").law(region)
 
 
 def region_variance(
-    transform: Product, region: Region, variance: Callable[[Fraction], float]
+    reading: ProductReading, region: Region, variance: Callable[[Fraction], float]
 ) -> float:
     """The noise variance of a count of several boxes, which share coefficients.
 
     It is Σ over pairs of boxes of Π over axes ⟨weights, weights′⟩, class by class.
     """
     rows = [
-        [weights_of(axis, codes) for axis, codes in zip(transform.axes, box.sets, strict=True)]
+        [weights_of(axis, codes) for axis, codes in zip(reading.axes, box.sets, strict=True)]
         for box in region
         if box.cells
     ]
@@ -188,10 +201,10 @@ def region_variance(
     if not pairs:
         return 0.0
     gains = [
-        np.stack([_inner(axis, one[i], other[i]) for one, other in pairs])
-        for i, axis in enumerate(transform.axes)
+        np.stack([_inner(axis.transform, one[i], other[i]) for one, other in pairs])
+        for i, axis in enumerate(reading.axes)
     ]
-    return float(transform.variances(gains, variance).sum())
+    return float(reading.variances(gains, variance).sum())
 
 
 def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
@@ -205,8 +218,8 @@ def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
     return np.bincount(which, products, minlength=len(stops)).astype(np.float64)
 
 
-def _variance(scale: Fraction) -> Callable[[Fraction], float]:
-    return lambda factor: DiscreteLaplaceSum(scale * factor, 1).variance
+def _variance(noise: KnownNoise) -> Callable[[Fraction], float]:
+    return lambda factor: noise.times(factor).variance
 
 
 def _no_data(*slices: slice) -> Floats:

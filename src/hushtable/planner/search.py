@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 
 from hushtable.errors import OptionError
+from hushtable.families.linear.intervals import Along, Listed
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.planner.forecast import Forecaster, Setting
-from hushtable.planner.intervals import Along, Listed
 from hushtable.planner.workload import Workload
 
 # Combinations up to which all are compared; beyond, one axis is changed at a time.

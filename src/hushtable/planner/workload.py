@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hushtable.errors import OptionError
-from hushtable.planner import intervals
-from hushtable.planner.intervals import Along
+from hushtable.families.linear import intervals
+from hushtable.families.linear.intervals import Along
 from hushtable.query.box import Region
 from hushtable.schema import Schema
 

@@ -177,13 +177,19 @@ class ResultTable:
     def ordered(
         self, order: Sequence[Order], limit: int | None = None, offset: int = 0
     ) -> ResultTable:
-        """The rows sorted by ORDER BY terms, ties in their old order, then cut by LIMIT."""
+        """The rows sorted by ORDER BY terms, ties in their old order, then cut by LIMIT.
+
+        Rows that are shown because of their noisy counts have noise to match: their intervals hold
+        at once with those of the rows that were left out, which is a promise for any of them.
+        """
         picks = np.arange(len(self))
         for term in reversed(order):
             keys = self._sort_keys(Order(*term))
             picks = picks[np.argsort(keys[picks], kind="stable")]
         stop = None if limit is None else offset + limit
-        return self._taken(picks[offset:stop])
+        shown = self._taken(picks[offset:stop])
+        by_count = any(Order(*term).column == "count" for term in order)
+        return replace(shown, simultaneous=True) if by_count and len(shown) < len(self) else shown
 
     def _sort_keys(self, term: Order) -> NDArray[Any]:
         """Numbers that sort ascending as the term asks."""
@@ -303,11 +309,12 @@ def unrounded(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The ends of intervals around values that were rounded: the truth may lie at the very end.
 
-    Whole numbers, and halves of halves of them, are exact. Nobody counts below zero: an end that
-    does not lie there is not moved there.
+    Whole numbers, and halves of halves of them, are exact. Others are differences of larger ones,
+    as large as the table: up to 10¹¹ rows, they are right to the fourth place. Nobody counts below
+    zero: an end that does not lie there is not moved there.
     """
     exact = np.mod(values * 2.0**20, 1.0) == 0
-    room = np.where(exact, 0.0, 1e-12 * (1 + np.abs(values)))
+    room = np.where(exact, 0.0, 1e-4 + 1e-12 * np.abs(values))
     low = values - below
     return np.where(low >= 0, np.maximum(low - room, 0.0), low - room), values + above + room
 

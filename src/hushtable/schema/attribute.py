@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,8 @@ OUTSIDE: tuple[Outside, ...] = get_args(Outside)
 # Values are read as 64-bit floats. Integers up to here are exact in them, and nothing larger is
 # rounded to one of these.
 EXACT_INTEGERS = 2**53 - 1
+
+_TRAILING_ZEROS = re.compile(r"-?[0-9]+\.[0-9]*0")
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,9 @@ class Labels:
             if is_integer_text(whole):
                 codes.setdefault(whole, code)
                 codes.setdefault(f"{whole}.0", code)
+        for label, code in self._codes.items():  # as numbers are written that are not text
+            if _TRAILING_ZEROS.fullmatch(label):
+                codes.setdefault(label.rstrip("0").rstrip("."), code)
         for word, digit in (("true", "1"), ("false", "0")):
             read_as = next((label for label in codes if label.lower() == word), digit)
             for spelling in (word, word.capitalize(), word.upper()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
@@ -44,14 +45,19 @@ _ORDINAL_KEYS = (
     "hierarchy",
     "tree",
 )
+# Parts of a key, bare or quoted, with a dot behind each.
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){40}""")
 _NOMINAL_KEYS = ("name", "kind", "outside", "hierarchy", "tree", "values")
 
 
 def load_toml(path: Path, *, allow_paths: str | Path | Iterable[str | Path] = ()) -> Schema:
     """Read a schema file; hierarchy paths in it are relative to it."""
     folders = HierarchyFolders.beside(path, allow_paths)
+    text = read_text(path)
+    if _LONG_KEY.search(text):  # the parser takes the square of its length
+        raise SchemaError(f"{path.name} has a dotted key of many parts; a schema needs none")
     try:
-        content = tomllib.loads(read_text(path))
+        content = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         detail = " ".join(str(problem).split())
         raise SchemaError(f"{path.name} is not valid TOML: {detail}") from None

@@ -25,6 +25,27 @@ from .suites import (
 
 COUNTING = [
     Mutant(
+        "ids of SQLite written with 15 digits",
+        "kernel/counting/sqlite.py",
+        "CASE typeof({0}) WHEN 'text' THEN",
+        "CASE WHEN 1 THEN",
+        (f"{IDS}::test_ids_of_sqlite_are_one_person_where_they_are_equal",),
+    ),
+    Mutant(
+        "one person's True and 1 made two people",
+        "kernel/counting/values.py",
+        "        value = int(value)\n",
+        "        value = str(value)\n",
+        (IDS,),
+    ),
+    Mutant(
+        "long decimals rounded before they are labels",
+        "kernel/counting/encode.py",
+        "number.copy_abs() <",
+        "abs(number) <",
+        (f"{LABELS}::test_decimals_of_many_digits_are_not_rounded",),
+    ),
+    Mutant(
         "ids that are no text made one person",
         "kernel/counting/bound.py",
         '(person.contains("\\ufffd"), ibis.null("string"))',
@@ -113,8 +134,8 @@ COUNTING = [
     Mutant(
         "labels of decimals compared as they are written",
         "kernel/counting/encode.py",
-        "column if kind.is_integer() or kind.is_decimal() else",
-        "column if kind.is_integer() else",
+        "if kind.is_integer() or kind.is_decimal():",
+        "if kind.is_integer():",
         (LABELS,),
     ),
     Mutant(
@@ -127,8 +148,8 @@ COUNTING = [
     Mutant(
         "bytes of SQLite that are no text",
         "kernel/counting/sqlite.py",
-        "CAST({name} AS BLOB)",
-        "CAST(CAST({name} AS TEXT) AS INTEGER)",
+        "CAST({0} AS BLOB)",
+        "CAST(CAST({0} AS TEXT) AS INTEGER)",
         (SILENCE,),
     ),
     Mutant(

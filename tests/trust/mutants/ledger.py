@@ -208,6 +208,20 @@ LEDGERS = [
         (f"{ONE_BUDGET}::TestEditedNames",),
     ),
     Mutant(
+        "a fresh budget where a ledger was moved and a name edited",
+        "kernel/privacy/datasets.py",
+        "if path is None or holds(note):",
+        "if True:",
+        (f"{ONE_BUDGET}::TestMovedAndEdited",),
+    ),
+    Mutant(
+        "a fresh budget for a schema that was moved alone",
+        "kernel/privacy/datasets.py",
+        "if is_namesake and",
+        "if False and is_namesake and",
+        (f"{ONE_BUDGET}::TestMovedAndEdited",),
+    ),
+    Mutant(
         "ledgers noted before schemas were not known by their names",
         "kernel/privacy/datasets.py",
         'if file in files or note.path == f"{file}.ledger":',

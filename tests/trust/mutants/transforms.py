@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .mutant import Mutant
 from .suites import (
-    BLOCKS,
     CURATOR,
     ESTIMATES,
     SENSITIVITY,
     SHARES,
     SHRINKING,
+    SLABS,
     VALUES,
     WAVELETS,
 )
@@ -18,7 +18,7 @@ _EVERY_COEFFICIENT = "test_every_coefficient_takes_noise_once_at_the_scale_of_it
 
 _FOREIGN_PARTITION = 'raise OptionError("a partition is a Regions, Grid, Whole or Marginal")'
 
-_SCALE_CHECK = "check_scale(scale * max(factor for _, factor in transform.blocks()))"
+_SCALE_CHECK = "check_scale(noise.scale * max(factor for _, factor in transform.blocks()))"
 
 TRANSFORMS = [
     Mutant(
@@ -165,7 +165,7 @@ TRANSFORMS = [
     Mutant(
         "what was put in front of a transform comes along",
         "kernel/curator/own.py",
-        "return product_from_dict([type(axis).to_dict(axis) for axis in axes])",
+        "return Product(tuple(replace(axis) for axis in axes))",
         "return transform",
         (f"{CURATOR}::TestMisuse",),
     ),
@@ -208,7 +208,7 @@ TRANSFORMS = [
         "noise of a large factor that does not fit",
         "kernel/curator/curator.py",
         _SCALE_CHECK,
-        "check_scale(scale)",
+        "check_scale(noise.scale)",
         (f"{CURATOR}::TestMisuse",),
     ),
     Mutant(
@@ -223,43 +223,43 @@ TRANSFORMS = [
         "kernel/maps/kernels.py",
         "here[c] = f * here[c] - above[c]",
         "here[c] = here[c] - above[c]",
-        (f"{BLOCKS}::test_sums_beyond_64_bits_wrap_around",),
+        (f"{SLABS}::test_sums_beyond_64_bits_wrap_around",),
     ),
     Mutant(
         "the last slab left as it is",
-        "kernel/maps/blocks.py",
+        "kernel/maps/slabs.py",
         "for first in range(0, lines, together)]",
         "for first in range(0, lines - together + 1, together)]",
-        (f"{BLOCKS}::test_blocks_are_the_matrices",),
+        (f"{SLABS}::test_slabs_are_the_matrices",),
     ),
 ]
 
 READING_WEIGHTS = [
     Mutant(
         "both ends of a range in one node as if in two",
-        "kernel/maps/haar.py",
+        "families/linear/haar.py",
         "np.where(above == below, 2 * more * less, 0)",
         "0",
         (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),
     ),
     Mutant(
         "least squares weighted by 1/factor",
-        "kernel/maps/tree.py",
-        "float(1 / c.factor**2), k",
-        "float(1 / c.factor), k",
+        "families/linear/least_squares.py",
+        "float(1 / c.factor**2) for c in counts.classes",
+        "float(1 / c.factor) for c in counts.classes",
         (f"{ESTIMATES}::test_the_inverse_is_the_exact_estimator",),
     ),
     Mutant(
         "subtrees inside a range as if outside",
-        "kernel/maps/consistency.py",
+        "families/linear/least_squares.py",
         "np.square(1 + carry)[:, None] * inside",
         "np.square(carry)[:, None] * inside",
         (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),
     ),
     Mutant(
         "what is left over given to every child",
-        "kernel/maps/consistency.py",
-        "z[children] += _along(self.share[children], z) * excess",
+        "families/linear/least_squares.py",
+        "z[children] += _along(self.numbers.share[children], z) * excess",
         "z[children] += excess",
         (f"{ESTIMATES}::test_the_inverse_is_the_exact_estimator",),
     ),

@@ -17,9 +17,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hushtable.errors import OptionError
+from hushtable.families.linear.intervals import LONGEST, Along
 from hushtable.families.linear.trees import best_tree, with_budgets
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
-from hushtable.planner.intervals import LONGEST, Along
 from hushtable.schema import Attribute
 
 HELP = "along an axis: identity, haar, nominal, tree, tree:16x8 or tree:16x8@1/3,2/3"

@@ -10,21 +10,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.kernel.maps import AxisTransform, Identity, Product, Row, add_rows
+from hushtable.families.linear.reading import AxisReading, ProductReading
+from hushtable.families.linear.rows import Row, add_rows
+from hushtable.kernel.maps import Identity
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cut_by
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
-from hushtable.query.linear import linear_noise
+from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
 # Weights held at once when the boxes of a condition have to be added up.
@@ -40,11 +42,11 @@ Spread = Counter[tuple[float, Fraction]]
 
 @dataclass(frozen=True)
 class NoisyCoefficients:
-    """The noisy coefficients of a product of transforms; the scale is that of factor one."""
+    """The noisy coefficients of a product of transforms; the noise is that of factor one."""
 
-    transform: Product
+    reading: ProductReading
     read: ReadBox
-    scale: Fraction
+    noise: KnownNoise
     note: str
     refine: Refine | None = None
     """What is done to coefficients before they are used."""
@@ -55,10 +57,10 @@ class NoisyCoefficients:
         """The law of the noise in the count of a region."""
         boxes = [box for box in region if box.cells]
         if not boxes:
-            return linear_noise(self.scale, {})
+            return NoiseSum(())
         if len(boxes) > 1:
             rows = [self._rows(box) for box in boxes]
-            return linear_noise(self.scale, self._touched(rows, read=False)[1])
+            return self._law(self._touched(rows, read=False)[1])
         return self._product_law([self._spread_of(i, c) for i, c in enumerate(boxes[0].sets)])
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
@@ -66,7 +68,7 @@ class NoisyCoefficients:
         rows = [self._rows(box) for box in region if box.cells]
         if len(rows) > 1:
             value, spread = self._touched(rows, read=True)
-            return value, linear_noise(self.scale, spread)
+            return value, self._law(spread)
         weights = [[row] for row in rows[0]] if rows else []
         return (self._contract(weights).item() if rows else 0.0), self.law(region)
 
@@ -79,13 +81,13 @@ class NoisyCoefficients:
 
     def cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell: M*."""
-        return self.transform.inverse(self.read())
+        return self.reading.inverse(self.read())
 
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The noise variance of each of many cells."""
         gains = [
-            axis.gains(np.arange(axis.size), np.arange(1, axis.size + 1))[along]
-            for axis, along in zip(self.transform.axes, codes, strict=True)
+            axis.gains(every := np.arange(axis.transform.size), every + 1)[along]
+            for axis, along in zip(self.reading.axes, codes, strict=True)
         ]
         return self._variances(gains)
 
@@ -97,15 +99,11 @@ class NoisyCoefficients:
         self, starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The noise variance of each of many boxes."""
-        gains = [
-            axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(self.transform.axes)
-        ]
+        gains = [axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(self.reading.axes)]
         return self._variances(gains)
 
     def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return self.transform.variances(
-            gains, lambda factor: DiscreteLaplaceSum(self.scale * factor, 1).variance
-        )
+        return self.reading.variances(gains, lambda factor: self.noise.times(factor).variance)
 
     def _group_box(self, box: Box, groups: Groups) -> Estimates:
         """All groups of one box together: rows of weights by axis, and what they make."""
@@ -156,18 +154,18 @@ class NoisyCoefficients:
         return [self._row(i, codes) for i, codes in enumerate(box.sets)]
 
     def _row(self, axis: int, codes: CodeSet) -> Row:
-        return weights_of(self.transform.axes[axis], codes)
+        return weights_of(self.reading.axes[axis], codes)
 
     def _spread_of(self, axis: int, codes: CodeSet) -> Spread:
         """The sizes of the weights of a set of codes; plain counts need not be listed for that."""
-        if isinstance(self.transform.axes[axis], Identity):
+        if isinstance(self.reading.axes[axis].transform, Identity):
             return Counter({(1.0, Fraction(1)): codes.count})
         return self._spread(axis, self._row(axis, codes))
 
     def _spread(self, axis: int, row: Row) -> Spread:
         """The sizes of the weights of a row, by scale factor."""
         spread: Spread = Counter()
-        classes = self.transform.axes[axis].classes
+        classes = self.reading.axes[axis].transform.classes
         which = np.searchsorted([c.stop for c in classes], row.positions, side="right")
         for number in np.unique(which):
             sizes, counts = np.unique(np.abs(row.weights[which == number]), return_counts=True)
@@ -184,7 +182,12 @@ class NoisyCoefficients:
                 for (other, another), more in spread.items():
                     combined[float(f"{size * other:.12g}"), factor * another] += count * more
             total = combined
-        return linear_noise(self.scale, total)
+        return self._law(total)
+
+    def _law(self, spread: Mapping[tuple[float, Fraction], int]) -> NoiseSum:
+        """The law of coefficients with weights of these sizes, by scale factor."""
+        noises = {factor: self.noise.times(factor) for factor in {factor for _, factor in spread}}
+        return NoiseSum.weighted({(size, noises[f]): count for (size, f), count in spread.items()})
 
     def _contract(self, rows: list[list[Row]]) -> NDArray[np.float64]:
         """Weights times coefficients, for every combination of one row along each axis."""
@@ -226,7 +229,7 @@ class NoisyCoefficients:
         return value, spread
 
     def _factor_numbers(self, axis: int, positions: NDArray[np.int64]) -> NDArray[np.intp]:
-        stops = [c.stop for c in self.transform.axes[axis].classes]
+        stops = [c.stop for c in self.reading.axes[axis].transform.classes]
         return np.searchsorted(stops, positions, side="right")
 
     def _sizes(self, weights: NDArray[np.float64], numbers: list[NDArray[np.intp]]) -> Spread:
@@ -237,8 +240,8 @@ class NoisyCoefficients:
             )
             factor = math.prod(
                 (
-                    axis.classes[c].factor
-                    for axis, c in zip(self.transform.axes, choice, strict=True)
+                    axis.transform.classes[c].factor
+                    for axis, c in zip(self.reading.axes, choice, strict=True)
                 ),
                 start=Fraction(1),
             )
@@ -250,14 +253,9 @@ class NoisyCoefficients:
 
 
 @lru_cache(maxsize=1 << 14)
-def _cached_row(axis: Hashable, codes: CodeSet) -> Row:
-    transform = cast(AxisTransform, axis)
-    return add_rows(transform.row(start, stop) for start, stop in codes.intervals)
-
-
-def weights_of(axis: AxisTransform, codes: CodeSet) -> Row:
+def weights_of(axis: AxisReading, codes: CodeSet) -> Row:
     """The weights of the coefficients of an axis in the sum over a set of codes."""
-    return _cached_row(cast(Hashable, axis), codes)
+    return add_rows(axis.row(start, stop) for start, stop in codes.intervals)
 
 
 def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -19,7 +18,9 @@ from numpy.typing import NDArray
 
 from hushtable.families.linear.bands import bands_of
 from hushtable.families.linear.coefficients import NoisyCoefficients, Refine
+from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Product
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.batch import (
     WORTH_A_TABLE,
     accumulate,
@@ -115,15 +116,19 @@ class ShrunkenCoefficients:
 
     transform: Product
     read: ReadBox
-    scale: Fraction
+    noise: KnownNoise
     bands: Bands
     thresholds: NDArray[np.int64]
 
     note = NOTE
     estimate = False
 
+    @cached_property
+    def _transform_reading(self) -> ProductReading:
+        return ProductReading.of(self.transform)
+
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
-        return NoisyCoefficients(self.transform, self.read, self.scale, NOTE, refine)
+        return NoisyCoefficients(self._transform_reading, self.read, self.noise, NOTE, refine)
 
     def _lost(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
@@ -207,7 +212,7 @@ class ShrunkenCoefficients:
         every = [np.arange(size) for size in block.shape]
         for cut in _pieces(block.shape):
             block[cut] = refine(block[cut], [p[c] for p, c in zip(every, cut, strict=True)])
-        return self.transform.inverse(block)
+        return self._transform_reading.inverse(block)
 
 
 def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:

@@ -9,9 +9,10 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from hushtable.families.linear.intervals import AllRanges, Along, some_of
+from hushtable.families.linear.reading import reading_of
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
 from hushtable.kernel.maps.axis import Integers
-from hushtable.planner.intervals import AllRanges, Along, some_of
 
 # Intervals by which trees are compared; of short families, all.
 _SAMPLE = 2000
@@ -49,7 +50,7 @@ def best_tree(size: int, along: Along | None = None) -> AxisTransform:
 def tree_cost(axis: AxisTransform, starts: Integers, stops: Integers) -> float:
     """The mean noise variance of some intervals, per unit of ε², for large scales."""
     factors = np.array([float(c.factor) for c in axis.classes])
-    return axis.levels**2 * float((axis.gains(starts, stops) @ factors**2).mean())
+    return axis.levels**2 * float((reading_of(axis).gains(starts, stops) @ factors**2).mean())
 
 
 def _of_radices(size: int, radices: tuple[int, ...]) -> AxisTransform:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hushtable.errors import ReleaseError
 from hushtable.families.regions.adjacency import Neighbourhood, components
-from hushtable.families.regions.densities import Floats, sums_by
 from hushtable.families.regions.moments import Parts
+from hushtable.families.regions.posterior import Floats, sums_by
 from hushtable.query.batch import accumulate, box_sums
 
 Integers = NDArray[np.int64]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,14 +22,14 @@ from hushtable.families.sparse.kept import (
     WeightedNoise,
     distinct_laws,
 )
-from hushtable.families.sparse.ranges import weights_of
-from hushtable.kernel.maps import Haar, Product
+from hushtable.families.sparse.ranges import haar_cell_gains, weights_of
+from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import Structure, located, offsets, splits
 from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cut_by, group_steps
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
-from hushtable.query.linear import LinearNoise, linear_noise
+from hushtable.query.inverse import HaarInverse, inverse
+from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
 
 Integers = NDArray[np.int64]
@@ -118,7 +117,7 @@ class NodeSummary:
             np.bincount(owner, minlength=size) for owner in (asked.owner, asked.owner[found.there])
         )
         if errors.complete:
-            return distinct_laws(lambda n: DiscreteLaplaceSum(errors.scale, n), [places])
+            return distinct_laws(lambda n: NoiseSum.of(errors.noise, n), [places])
         if errors.consistent and not errors.tau:
             reached, around = self._reached(asked, found.there, size)
             above = places * self.structure.entering
@@ -147,12 +146,11 @@ class NodeSummary:
         laws = tuple(WeightedNoise(self.errors, *row) for row in facts)
         return laws, np.arange(size, dtype=np.intp)
 
-    def _noise(self, weights: Floats) -> LinearNoise:
+    def _noise(self, weights: Floats) -> NoiseSum:
         """The law of the noise of a weighted sum."""
         sizes, counts = np.unique(np.abs(weights), return_counts=True)
-        one = Fraction(1)
         pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
-        return linear_noise(self.errors.scale, {(weight, one): count for weight, count in pairs})
+        return NoiseSum.weighted({(w, self.errors.noise): count for w, count in pairs})
 
     def _reached(
         self, asked: _Asked, there: NDArray[np.bool_], size: int
@@ -246,7 +244,7 @@ class NodeSummary:
         if self.structure.on == "haar":
             dense = np.zeros(math.prod(shape))
             dense[self.kept.places] = kept
-            return Product(tuple(Haar(size) for size in shape)).inverse(dense.reshape(shape))
+            return inverse([HaarInverse(Haar(size)) for size in shape], dense.reshape(shape))
         cells, single = self._single()
         dense = np.zeros(math.prod(shape))
         dense[cells[single]] = kept[single]
@@ -275,7 +273,7 @@ class NodeSummary:
         if self.structure.on == "haar":
             gains = np.ones(number)
             for along, size in zip(codes, self.structure.shape, strict=True):
-                gains = gains * Haar(size).gains(along, np.asarray(along) + 1)[:, 0]
+                gains = gains * haar_cell_gains(np.asarray(along, np.int64), size)
             return self.errors.variance(gains, gains, np.zeros(number))
         places = np.zeros(number, np.int64)
         for along, size, room in zip(codes, self.structure.shape, self.structure.axes, strict=True):

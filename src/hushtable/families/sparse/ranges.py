@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushtable.kernel.maps.structure import offsets, splits
 
 Weights = dict[int, float]
@@ -43,6 +46,20 @@ def haar_weights(start: int, stop: int, size: int) -> Weights:
     for place, weight in _prefix(start, size).items():
         weights[place] = weights.get(place, 0.0) - weight
     return {place: weight for place, weight in weights.items() if weight}
+
+
+def haar_cell_gains(codes: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    """Of each code by itself, the sum of the squared weights of its count.
+
+    Going up from the code, every difference halves the weight, and so does the sum that goes with
+    it; the odd last node of a level passes up as it is.
+    """
+    weight, gains = np.ones(len(codes)), np.zeros(len(codes))
+    for split in range(splits(size)):
+        paired = (codes >> split | 1) << split < size
+        weight = np.where(paired, weight / 2, weight)
+        gains += np.where(paired, weight**2, 0)
+    return gains + weight**2
 
 
 def _prefix(end: int, size: int) -> Weights:

@@ -81,12 +81,12 @@ def _text(column: Any, attribute: Attribute) -> Any:
     if kind.is_string():
         return stripped(column)
     if isinstance(attribute.values, Labels):
-        return column if kind.is_integer() or kind.is_decimal() else column.cast("string")
-    return (
-        column.cast("string")
-        if isinstance(attribute.values, Dates) and kind.is_integer()
-        else column
-    )
+        if kind.is_integer() or kind.is_decimal():
+            return column
+        # Adding zero makes 0 of −0, which is printed otherwise.
+        return (column + 0.0 if kind.is_floating() else column).cast("string")
+    dated = isinstance(attribute.values, Dates) and kind.is_integer()
+    return column.cast("string") if dated else column
 
 
 def _number(text: Any, attribute: Attribute) -> Any:
@@ -282,6 +282,6 @@ def _decimals(labels: Iterable[str], precision: int, scale: int) -> dict[Decimal
         if _DECIMAL.fullmatch(label):
             whole, _, places = label.partition(".")
             number = Decimal(f"{whole}.{places.rstrip('0')}")
-            if len(places.rstrip("0")) <= scale and abs(number) < 10 ** (precision - scale):
+            if len(places.rstrip("0")) <= scale and number.copy_abs() < 10 ** (precision - scale):
                 numbers.setdefault(number, label)
     return numbers

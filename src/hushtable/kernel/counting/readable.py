@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from hushtable.kernel.counting.columns import ColumnError
+from hushtable.kernel.counting.values import value_text
 
 MARK, ID_MARK = "?", "\ufffd"  # for bytes that are no text
 
@@ -142,7 +143,7 @@ def _decimals(column: Any) -> Any:
     """Decimals of as many digits as their type has; others become nulls.
 
     Those of types with more digits than the engine has become text: as floats, they would merge.
-    Whole ones are written as integers, as which labels are known.
+    Equal numbers have one text, whole ones that of an integer, as which labels are known.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -157,7 +158,7 @@ def _decimals(column: Any) -> Any:
     inside = pc.and_(pc.greater_equal(digits, low), pc.less_equal(digits, high))
     digits = pc.if_else(inside, digits, pa.scalar(None, digits.type)).view(kind)
     if is_long_decimal(kind):
-        return pc.replace_substring_regex(digits.cast(pa.large_string()), r"\.0+$", "")
+        return pa.array([value_text(number) for number in digits.to_pylist()], pa.large_string())
     return digits.cast(pa.decimal128(kind.precision, kind.scale))
 
 

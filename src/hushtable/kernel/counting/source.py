@@ -237,7 +237,7 @@ def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collect
         return needed
     with silent_engine("the Ibis table could not be read from its engine"):
         if engine == "sqlite":
-            return _register(connection, sqlite_table(needed), columns)
+            return _register(connection, sqlite_table(needed, columns, ids), columns)
         declared = readable(needed.schema().to_pyarrow().empty_table(), columns).schema
         stream = Stream(declared, lambda: readable(needed.to_pyarrow_batches(), columns, ids))
         return _register(connection, stream, columns)

@@ -26,6 +26,8 @@ def value_text(value: Any) -> str | None:
 
 def id_text(value: Any) -> str | None:
     """An id as text, bytes in hexadecimal; None for times too, which are refused as ids."""
+    if isinstance(value, bool | np.bool_):  # True == 1: one person
+        value = int(value)
     return _first_text(value, _plain_text, _bytes_text)
 
 

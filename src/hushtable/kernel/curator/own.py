@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from hushtable.errors import OptionError
@@ -23,15 +24,15 @@ from hushtable.kernel.curator.network_scores import (
 from hushtable.kernel.curator.partition import Grid, Marginal, Partition, Regions, View, Whole
 from hushtable.kernel.curator.scores import LargestPart, Score
 from hushtable.kernel.maps import TRUSTED as TRUSTED_TRANSFORMS
-from hushtable.kernel.maps import Product, product_from_dict
+from hushtable.kernel.maps import Product
 
 
 def own_transform(transform: Product) -> Product:
-    """A transform made from scratch by its description."""
-    axes = tuple(transform.axes) if type(transform) is Product else ()
+    """A transform made from scratch: its fields are checked again, and nothing else comes along."""
+    axes: tuple[Any, ...] = tuple(transform.axes) if type(transform) is Product else ()
     if not axes or not all(any(type(axis) is t for t in TRUSTED_TRANSFORMS) for axis in axes):
         raise OptionError("the curator only knows the transforms of hushtable.kernel.maps")
-    return product_from_dict([type(axis).to_dict(axis) for axis in axes])
+    return Product(tuple(replace(axis) for axis in axes))
 
 
 def own_partition(partition: Partition) -> Partition:

@@ -17,6 +17,7 @@ from hushtable.kernel.maps.rules import TRUSTED_RULES, Filter, Held, Kept, Prior
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.closeness import laplace_eta
 from hushtable.kernel.privacy.loss import Exposure
+from hushtable.kernel.privacy.noises import KnownNoise
 
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import Noise
@@ -28,10 +29,10 @@ ROOM = 2**5
 
 @dataclass(frozen=True)
 class NoisySummary:
-    """What a rule kept of discrete Laplace noise of one scale on every place of a structure."""
+    """What a rule kept of noise of one law on every place of a structure."""
 
     kept: Kept
-    scale: Fraction
+    noise: KnownNoise
     epsilon: Fraction
     what: dict[str, Any]
 
@@ -39,14 +40,14 @@ class NoisySummary:
 def own_structure(structure: Structure) -> Structure:
     """A structure made from scratch: nothing put in front of its numbers comes along."""
     if type(structure) is not Structure:
-        raise OptionError("the curator only knows the structures of `kernel.maps`")
+        raise OptionError("the curator only knows the structures of hushtable.kernel.maps")
     return Structure(structure.on, tuple(int(size) for size in structure.shape))
 
 
 def own_rule(rule: Rule) -> Rule:
     """A rule made from scratch."""
     if not any(type(rule) is known for known in TRUSTED_RULES):
-        raise OptionError("the curator only knows the rules of `kernel.maps`")
+        raise OptionError("the curator only knows the rules of hushtable.kernel.maps")
     if isinstance(rule, Filter):
         return Filter(int(rule.theta), bool(rule.two_sided))
     if isinstance(rule, Threshold):
@@ -59,7 +60,7 @@ def own_rule(rule: Rule) -> Rule:
 def own_sketch(sketch: Sketch) -> Sketch:
     """A sketch made from scratch."""
     if type(sketch) is not Sketch:
-        raise OptionError("the curator only knows the sketches of `kernel.maps`")
+        raise OptionError("the curator only knows the sketches of hushtable.kernel.maps")
     return Sketch(int(sketch.rows), int(sketch.width), tuple(int(size) for size in sketch.shape))
 
 

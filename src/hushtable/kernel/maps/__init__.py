@@ -1,11 +1,9 @@
 """Integer-valued linear maps of counts: what is measured, and what one row can change in it.
 
-Each transform of one axis has a trusted half (the forward map, its scale factors, and how much one
-row changes) and an analyst's half (estimates from noisy coefficients, and their exact noise).
+How noisy coefficients are read is the business of `families.linear`.
 """
 
-from hushtable.kernel.maps.axis import AxisTransform, Row, ScaleClass, add_rows, row_gains
-from hushtable.kernel.maps.describe import from_dict, product_from_dict
+from hushtable.kernel.maps.axis import AxisTransform, ScaleClass
 from hushtable.kernel.maps.haar import Haar
 from hushtable.kernel.maps.identity import Identity
 from hushtable.kernel.maps.nominal import Nominal
@@ -22,11 +20,6 @@ __all__ = [
     "Identity",
     "Nominal",
     "Product",
-    "Row",
     "ScaleClass",
     "Tree",
-    "add_rows",
-    "from_dict",
-    "product_from_dict",
-    "row_gains",
 ]

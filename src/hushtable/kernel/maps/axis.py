@@ -1,8 +1,7 @@
-"""What every transform of one axis offers: to the owner's side, and to the analyst's."""
+"""What every transform of one axis offers: the map, its noise scales, what one row changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -28,16 +27,8 @@ class ScaleClass:
     factor: Fraction
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
-    """How coefficients enter an estimate: distinct positions, increasing, and their weights."""
-
-    positions: Integers
-    weights: Floats
-
-
 class AxisTransform(Protocol):
-    """An integer-valued linear map along one axis, and how to read its noisy coefficients.
+    """An integer-valued linear map along one axis.
 
     The noise on a coefficient has the scale `factor` · λ, with the factor of its class. What the
     map says about a row's influence is trusted, and checked by brute force:
@@ -89,21 +80,6 @@ class AxisTransform(Protocol):
     def forward_lines(self, source: Integers, target: Integers, first: int, last: int) -> None:
         """The compiled twin of `forward`: the middle axis of a slab, some of its columns."""
 
-    def inverse(self, values: NDArray[Any], axis: int) -> Floats:
-        """The counts that noisy coefficients suggest, along one axis."""
-
-    def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
-        """The compiled twin of `inverse`: the middle axis of a slab, some of its columns."""
-
-    def row(self, start: int, stop: int) -> Row:
-        """The weights of the coefficients in the estimated sum over the codes of an interval."""
-
-    def rows(self, queries: NDArray[Any]) -> Floats:
-        """The weights of all coefficients in Σ q(code)·count(code), for q along the last axis."""
-
-    def gains(self, starts: Any, stops: Any) -> Floats:
-        """For many intervals, the sum of squared weights within each class of coefficients."""
-
     def to_dict(self) -> dict[str, Any]:
         """How a manifest describes it."""
 
@@ -116,30 +92,3 @@ def check_size(size: object, most: int = LARGEST) -> int:
     if type(size) is not int or not 1 <= size <= most:
         raise OptionError(f"a transform's size must be an integer from 1 to {most}")
     return size
-
-
-def check_intervals(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers]:
-    """Intervals as two arrays of integers, refused unless 0 ≤ start ≤ stop ≤ size."""
-    low, high = np.asarray(starts), np.asarray(stops)
-    if low.dtype.kind not in "iu" or high.dtype.kind not in "iu" or low.shape != high.shape:
-        raise OptionError("intervals need as many integer starts as stops")
-    low, high = low.astype(np.int64).reshape(-1), high.astype(np.int64).reshape(-1)
-    if low.size and not (low.min() >= 0 and (low <= high).all() and high.max() <= size):
-        raise OptionError(f"intervals must lie within 0 … {size}")
-    return low, high
-
-
-def add_rows(rows: Iterable[Row]) -> Row:
-    """The row of a union of disjoint intervals: weights at the same position add up."""
-    parts = list(rows)
-    positions = np.concatenate([row.positions for row in parts] or [np.zeros(0, np.int64)])
-    weights = np.concatenate([row.weights for row in parts] or [np.zeros(0)])
-    distinct, where = np.unique(positions, return_inverse=True)
-    sums = np.bincount(where, weights, minlength=len(distinct))
-    return Row(distinct[sums != 0], sums[sums != 0])
-
-
-def row_gains(row: Row, classes: Sequence[ScaleClass]) -> Floats:
-    """The sum of squared weights of a row within each class."""
-    ends = np.searchsorted(row.positions, [(c.start, c.stop) for c in classes]).reshape(-1, 2)
-    return np.array([np.square(row.weights[first:last]).sum() for first, last in ends])

@@ -7,16 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushtable.kernel.maps.axis import (
-    Floats,
-    Integers,
-    Row,
-    ScaleClass,
-    check_intervals,
-    check_size,
-)
+from hushtable.kernel.maps.axis import Integers, ScaleClass, check_size
 
 
 @dataclass(frozen=True)
@@ -57,24 +49,6 @@ class Identity:
 
     def forward_lines(self, source: Integers, target: Integers, first: int, last: int) -> None:
         pass
-
-    def inverse(self, values: NDArray[Any], axis: int) -> Floats:
-        return np.asarray(values, dtype=np.float64)
-
-    def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
-        pass
-
-    def row(self, start: int, stop: int) -> Row:
-        """Every code of the interval counts once."""
-        check_intervals([start], [stop], self.size)
-        return Row(np.arange(start, stop), np.ones(stop - start))
-
-    def rows(self, queries: NDArray[Any]) -> Floats:
-        return np.array(queries, dtype=np.float64)
-
-    def gains(self, starts: Any, stops: Any) -> Floats:
-        low, high = check_intervals(starts, stops, self.size)
-        return (high - low).astype(np.float64).reshape(-1, 1)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "size": self.size}

@@ -9,7 +9,7 @@ section 5.
 |                                               | parent, which has f children: an integer        |
 | weight f/(2f−2), noise Lap(λ(2f−2)/f) on c    | noise of scale λ(2f−2) on f·c                   |
 | base coefficient, weight 1                    | the root's total, noise of scale λ              |
-| mean subtraction, then Equation 5             | `consistency`: h(c) = y(c)/f + (h(v) − Σ y/f)/f |
+| mean subtraction, then Equation 5             | `families.linear.least_squares`                 |
 | order by levels                               | by fan-out, so that equal scales stand together |
 | all leaves at one depth                       | any: the deepest leaf counts                    |
 """
@@ -22,10 +22,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushtable.kernel.maps.axis import Floats, Integers, Row, ScaleClass
-from hushtable.kernel.maps.consistency import Reading
+from hushtable.kernel.maps.axis import Integers, ScaleClass
 from hushtable.kernel.maps.topology import Classified, Groups, Topology, check_groups, groups_of
 
 
@@ -127,41 +125,14 @@ class Nominal:
         from hushtable.kernel.maps import kernels
 
         tree = self.tree
-        shape = self._place, tree.first, tree.fanout, tree.start
+        shape = self.place, tree.first, tree.fanout, tree.start
         kernels.node_sums(source, target, first, last, shape)
         kernels.sibling_differences(target, first, last, shape)
 
     @cached_property
-    def _place(self) -> Integers:
+    def place(self) -> Integers:
         """Where each node's coefficient stands."""
         return np.argsort(self.order)
-
-    # From here on: the analyst's half.
-
-    @cached_property
-    def reading(self) -> Reading:
-        tree = self.tree
-        share = 1.0 / np.maximum(tree.fanout[tree.parent], 1)
-        share[0] = 1.0
-        classes = np.searchsorted([int(c.factor) for c in self.classes], self.factors)
-        below = np.zeros(tree.nodes)
-        return Reading(tree, self._place, classes, len(self.classes), share, below, share)
-
-    def inverse(self, values: NDArray[Any], axis: int) -> Floats:
-        """Subtract the mean within each group of siblings, then rebuild the counts from the top."""
-        return self.reading.inverse(values, axis)
-
-    def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
-        self.reading.inverse_lines(source, target, first, last)
-
-    def row(self, start: int, stop: int) -> Row:
-        return self.reading.row(start, stop)
-
-    def rows(self, queries: NDArray[Any]) -> Floats:
-        return self.reading.rows(queries)
-
-    def gains(self, starts: Any, stops: Any) -> Floats:
-        return self.reading.gains(starts, stops)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "size": self.size, "groups": [list(g) for g in self.groups]}

@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
-from hushtable.kernel.maps.axis import AxisTransform, Floats, Integers, Row
+from hushtable.kernel.maps import slabs
+from hushtable.kernel.maps.axis import AxisTransform, Integers
 from hushtable.remembered import remembered
 
 # Counts from which compiled code pays for its loading.
 _LARGE = 1 << 18
-_LARGE_INVERSE = 1 << 22
 # Domains of so few cells are searched for the pair of cells that differ most.
 _FEW_CELLS = 64
-# Numbers held at once while variances are added up over classes.
-_BATCH = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,8 @@ class Product:
     def forward(self, counts: Integers) -> Integers:
         """All coefficients of a dense matrix of counts, which it may overwrite."""
         if counts.size >= _LARGE:
-            from hushtable.kernel.maps import blocks
-
-            return blocks.forward(self.axes, counts)
+            source = np.ascontiguousarray(counts)
+            return slabs.apply(self._steps(), source, source)
         for i, axis in enumerate(self.axes):
             counts = axis.forward(counts, i)
         return counts
@@ -98,66 +94,22 @@ class Product:
         if room.shape != self.coefficient_shape or not room.flags.carray:
             raise OptionError(f"this needs a C-contiguous array of shape {self.coefficient_shape}")
         if room.size >= _LARGE:
-            from hushtable.kernel.maps import blocks
-
-            blocks.forward_within(self.axes, room)
+            slabs.apply_within(self._steps(), room)
         else:
             corner = tuple(slice(size) for size in self.shape)
             room[...] = self.forward(room[corner].copy())
 
-    # From here on: the analyst's half.
-
-    def inverse(self, values: NDArray[Any], out: Floats | None = None) -> Floats:
-        """The counts that noisy coefficients suggest, in `out` if it is given.
-
-        Where no axis changes its length, `out` may be the memory of the values themselves.
-        """
-        self._check(values)
-        if out is not None and (out.shape != self.shape or out.dtype != np.float64):
-            raise OptionError(f"the estimates need an array of 64-bit floats of shape {self.shape}")
-        if out is not None or values.size >= _LARGE:
-            from hushtable.kernel.maps import blocks
-
-            compiled = values.size >= _LARGE_INVERSE and find_spec("numba") is not None
-            return blocks.inverse(self.axes, values, out, compiled=compiled)
-        estimates = np.array(values, dtype=np.float64)
-        for i, axis in enumerate(self.axes):
-            estimates = axis.inverse(estimates, i)
-        return estimates
-
-    def answer(self, values: NDArray[Any], rows: Sequence[Row]) -> float:
-        """The estimate of a box, of whose coefficients each axis has its row of weights."""
-        self._check(values)
-        block: Any = np.asarray(values[np.ix_(*(row.positions for row in rows))], np.float64)
-        for row in reversed(rows):
-            block = block @ row.weights
-        return float(block)
-
-    def variances(self, gains: Sequence[Floats], variance: Callable[[Fraction], float]) -> Floats:
-        """The noise variance of many boxes, from the gains of each along each axis.
-
-        `variance` is that of the noise on one coefficient, by its scale factor.
-        """
-        spread = self._class_variances(variance)
-        batch = max(_BATCH // spread.size, 1)
-        parts = []
-        for first in range(0, max(len(gains[0]), 1), batch):
-            total = np.broadcast_to(spread, (len(gains[0][first : first + batch]), *spread.shape))
-            for gain in gains:
-                total = np.einsum("qk...,qk->q...", total, gain[first : first + batch])
-            parts.append(total)
-        return np.concatenate(parts)
-
-    def _class_variances(self, variance: Callable[[Fraction], float]) -> Floats:
-        """The variance of one coefficient, by its class along each axis."""
-        factors = [factor for _, factor in self.blocks()]
-        known = {factor: variance(factor) for factor in set(factors)}
-        shape = [len(axis.classes) for axis in self.axes]
-        return np.array([known[factor] for factor in factors]).reshape(shape)
-
-    def _check(self, values: NDArray[Any]) -> None:
-        if values.shape != self.coefficient_shape:
-            raise OptionError(f"the coefficients must have the shape {self.coefficient_shape}")
+    def _steps(self) -> list[slabs.Step]:
+        return [
+            slabs.Step(
+                axis.forward_lines,
+                axis.size,
+                axis.coefficients,
+                axis.in_place,
+                axis.kind == "identity",
+            )
+            for axis in self.axes
+        ]
 
     def to_dict(self) -> list[dict[str, Any]]:
         """How a manifest describes it."""

@@ -152,19 +152,6 @@ class Topology:
         np.cumsum(lines, axis=0, out=running[1:])
         return np.asarray(running[self.stop] - running[self.start])
 
-    def paths(self, codes: Integers) -> Integers:
-        """The nodes above each code, a row per level and one more: −1 below its leaf.
-
-        A code beyond all others has no nodes.
-        """
-        found = np.full((self.depth + 2, len(codes)), -1, np.int64)
-        for depth in range(self.depth + 1):
-            level = self.level(depth)
-            node = level.start + np.searchsorted(self.start[level], codes, side="right") - 1
-            inside = (node >= level.start) & (codes < self.stop[node])
-            found[depth] = np.where(inside, node, -1)
-        return found
-
 
 def check_groups(size: int, groups: Groups) -> list[int]:
     """Refuse what is not a tree over the codes; return the depth of each group."""

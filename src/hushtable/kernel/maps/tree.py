@@ -1,4 +1,4 @@
-"""Counts of all nodes of a tree over an axis, read by least squares.
+"""Counts of all nodes of a tree over an axis.
 
 M. Hay, V. Rastogi, G. Miklau, D. Suciu. Boosting the accuracy of differentially private histograms
 through consistency. PVLDB 3(1), 2010.
@@ -8,7 +8,7 @@ through consistency. PVLDB 3(1), 2010.
 | k-ary tree over 2^l leaves             | any tree: given radices, or an attribute's hierarchy   |
 | noise Lap(ℓ/ε) on every node, ℓ levels | scale ℓ/ε, or each level its own share of the budget   |
 | root is measured                       | or not: its count is then the sum of its children      |
-| z̄ and h̄ (Theorem 3)                    | `consistency`, weighted by 1/factor²                   |
+| z̄ and h̄ (Theorem 3)                    | when it is read: `families.linear.least_squares`       |
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
-from hushtable.kernel.maps.axis import Floats, Integers, Row, ScaleClass, check_size
-from hushtable.kernel.maps.consistency import Reading
+from hushtable.kernel.maps.axis import Integers, ScaleClass, check_size
 from hushtable.kernel.maps.topology import (
     Classified,
     Groups,
@@ -179,57 +177,13 @@ class Tree:
 
         tree = self.tree
         kernels.node_sums(
-            source, target, first, last, (self._place, tree.first, tree.fanout, tree.start)
+            source, target, first, last, (self.place, tree.first, tree.fanout, tree.start)
         )
 
     @cached_property
-    def _place(self) -> Integers:
+    def place(self) -> Integers:
         """Where each node's coefficient stands; −1 for a root without one."""
         return np.arange(self.tree.nodes) - self.omitted
-
-    # From here on: the analyst's half.
-
-    @cached_property
-    def reading(self) -> Reading:
-        """Least squares, weighted by 1/factor².
-
-        `precision` is what a subtree knows of its top, 1/variance, and `total` the variance of the
-        sum of what the children know: a node joins its own count and that sum by precision, and
-        spreads what is left over its children by variance.
-        """
-        tree = self.tree
-        weight = np.zeros(tree.nodes)
-        classes = np.zeros(tree.nodes, np.int64)
-        for k, c in enumerate(self.classes):
-            nodes = slice(c.start + self.omitted, c.stop + self.omitted)
-            weight[nodes], classes[nodes] = float(1 / c.factor**2), k
-        precision, below, total = weight.copy(), np.zeros(tree.nodes), np.ones(tree.nodes)
-        for depth in reversed(range(tree.depth)):
-            children = tree.level(depth + 1)
-            inner = np.unique(tree.parent[children])
-            cuts = tree.first[inner] - children.start
-            total[inner] = np.add.reduceat(1 / precision[children], cuts)
-            precision[inner] += 1 / total[inner]
-            below[inner] = 1 / (total[inner] * precision[inner])
-        own, share = weight / precision, 1 / (precision * total[tree.parent])
-        share[0] = 1.0
-        return Reading(tree, self._place, classes, len(self.classes), own, below, share)
-
-    def inverse(self, values: NDArray[Any], axis: int) -> Floats:
-        """The counts of the codes that fit all node counts best."""
-        return self.reading.inverse(values, axis)
-
-    def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
-        self.reading.inverse_lines(source, target, first, last)
-
-    def row(self, start: int, stop: int) -> Row:
-        return self.reading.row(start, stop)
-
-    def rows(self, queries: NDArray[Any]) -> Floats:
-        return self.reading.rows(queries)
-
-    def gains(self, starts: Any, stops: Any) -> Floats:
-        return self.reading.gains(starts, stops)
 
     def to_dict(self) -> dict[str, Any]:
         shares = None if self.shares is None else [str(share) for share in self.shares]

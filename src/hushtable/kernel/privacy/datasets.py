@@ -10,7 +10,10 @@ whatever would spend on the same people under another name:
 * the schema file that spent from it, whatever dataset it names now;
 * a table without a dataset of its own, beside one of that name that spent from it as a dataset's;
 * any schema in the ledger's folder, when the schema of a single table that spent from it has
-  vanished from there.
+  vanished from there;
+* a schema file of the same name and table, when the one that spent from it is gone.
+
+A ledger that was moved, with its schemas, and not opened since counts where it is now.
 
 Otherwise a schema that names its dataset is believed: the same table may be in many datasets.
 """
@@ -20,7 +23,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import unicodedata
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hushtable.errors import LedgerError
@@ -48,7 +53,7 @@ def check_first(
                 f" {note.path!r}: use it (--ledger) or move it here; for other people, name the"
                 f" dataset otherwise. {_SECOND}"
             )
-    _check_other_names(spender)
+    _check_other_names(path, spender)
     _check_readable()
     if gone:
         _check_gone(dataset, path, [note for note, _ in known])
@@ -109,11 +114,12 @@ def _check_readable() -> None:
         )
 
 
-def _check_other_names(spender: Spender | None) -> None:
+def _check_other_names(path: Path, spender: Spender | None) -> None:
     """Refuse a schema whose people have a ledger under another name of the dataset."""
     if spender is None or spender.file is None:
         return
-    for note in notes():
+    here = _ledgers_in({path.parent, Path(spender.file).parent})
+    for note in (_where_it_is(note, here) for note in notes()):
         tie = _tie(note, spender, spender.file)
         if tie is not None and holds(note):
             name = _dataset_of(note)
@@ -124,11 +130,42 @@ def _check_other_names(spender: Spender | None) -> None:
             )
 
 
+def _ledgers_in(folders: Iterable[Path]) -> dict[str, str]:
+    """The ledgers in some folders, by identity, that are named as such."""
+    found = {}
+    for path in (path for folder in folders for path in sorted(folder.glob("*.ledger"))):
+        with suppress(LedgerError, sqlite3.Error, OSError, ValueError):
+            found[str(storage.load(path).pins.get("ledger"))] = str(path)
+    return found
+
+
+def _where_it_is(note: Note, here: Mapping[str, str]) -> Note:
+    """A note about a ledger that was moved and not opened since, as if it had been noted there.
+
+    The schemas that were beside it are taken to have been moved with it.
+    """
+    path = here.get(note.ledger)
+    if path is None or holds(note):
+        return note
+    old, new = os.path.dirname(note.path), os.path.dirname(path)
+    moved = tuple(
+        replace(one, file=os.path.join(new, os.path.basename(one.file)))
+        if one.file is not None and os.path.dirname(one.file) == old
+        else one
+        for one in note.spenders
+    )
+    return replace(note, path=path, spenders=moved)
+
+
 def _tie(note: Note, spender: Spender, file: str) -> str | None:
     """What a schema has in common with one that spent from a ledger."""
     files = {one.file: one for one in note.spenders if one.file is not None}
     if file in files or note.path == f"{file}.ledger":
         return "this schema file"
+    for other, one in files.items():
+        is_namesake = os.path.basename(other) == os.path.basename(file)
+        if is_namesake and _same(one.table, spender.table) and not os.path.exists(other):
+            return f"the schema {other!r} of this name and table, which is gone,"
     folder = os.path.dirname(file)
     beside = {other: one for other, one in files.items() if os.path.dirname(other) == folder}
     for other, one in beside.items():

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError
+from hushtable.families.linear.reading import ProductReading, reading_of
 from hushtable.kernel.maps import (
     AxisTransform,
     Haar,
@@ -21,9 +22,11 @@ from hushtable.kernel.maps import (
     Nominal,
     Product,
     Tree,
-    blocks,
     kernels,
+    slabs,
 )
+from hushtable.kernel.maps import product as products
+from hushtable.query import haar_kernels, inverse
 
 RAGGED = Nominal(9, ((0, 9), (0, 4), (1, 3), (4, 7)))
 
@@ -39,29 +42,36 @@ def random_counts(shape: tuple[int, ...], seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).integers(-(10**6), 10**6, shape)
 
 
+def estimated(transform: Product, values: np.ndarray, *, compiled: bool) -> np.ndarray:
+    """The estimates by slabs, however small the array is."""
+    axes = ProductReading.of(transform).axes
+    return inverse._by_slabs(axes, values, None, compiled=compiled)
+
+
 @pytest.fixture(params=[1 << 20, 64, 1], ids="slab-{}".format)
 def slab(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Slabs of several sizes, so that small arrays meet every way of being cut up."""
-    monkeypatch.setattr(blocks, "_SLAB", request.param)
-    monkeypatch.setattr(blocks, "_TILE", 5)
+    monkeypatch.setattr(slabs, "_SLAB", request.param)
+    monkeypatch.setattr(slabs, "_TILE", 5)
+    monkeypatch.setattr(products, "_LARGE", 1)
     return int(request.param)
 
 
 @pytest.mark.usefixtures("slab")
 @settings(deadline=None, max_examples=60)
 @given(st.lists(cases.transforms(most=9), min_size=1, max_size=4), st.integers(0, 2**32))
-def test_blocks_are_the_matrices(axes: list[AxisTransform], seed: int) -> None:
-    product = Product(tuple(axes))
-    counts = random_counts(product.shape, seed)
-    found = blocks.forward(product.axes, counts.copy())
-    np.testing.assert_array_equal(found, explicit(product.axes, counts))
+def test_slabs_are_the_matrices(axes: list[AxisTransform], seed: int) -> None:
+    transform = Product(tuple(axes))
+    counts = random_counts(transform.shape, seed)
+    found = transform.forward(counts.copy())
+    np.testing.assert_array_equal(found, explicit(transform.axes, counts))
     assert found.flags.c_contiguous
-    room = np.full(product.coefficient_shape, 7)
-    room[tuple(map(slice, product.shape))] = counts
-    blocks.forward_within(product.axes, room)
+    room = np.full(transform.coefficient_shape, 7)
+    room[tuple(map(slice, transform.shape))] = counts
+    transform.forward_within(room)
     np.testing.assert_array_equal(room, found)
     for compiled in (True, False):
-        estimates = blocks.inverse(product.axes, found, None, compiled=compiled)
+        estimates = estimated(transform, found, compiled=compiled)
         np.testing.assert_allclose(estimates, counts, rtol=1e-9, atol=1e-5)
 
 
@@ -82,7 +92,7 @@ def test_kernels_touch_only_their_columns(
     estimates = target.astype(np.float64)
     goal = estimates if transform.in_place else np.full(counts.shape, 7.0)
     kept = goal.copy()
-    transform.inverse_lines(estimates, goal, first, last)
+    reading_of(transform).inverse_lines(estimates, goal, first, last)
     kept[:, :, first:last] = counts[:, :, first:last]
     np.testing.assert_allclose(goal, kept, rtol=1e-9, atol=1e-5)
 
@@ -95,7 +105,7 @@ def test_haar_kernels_at_every_length(size: int, columns: int) -> None:
     kernels.haar_forward(slab, 0, columns)
     np.testing.assert_array_equal(slab, Haar(size).forward(counts.copy(), 1))
     floats = slab.astype(np.float64)
-    kernels.haar_inverse(floats, 0, columns)
+    haar_kernels.haar_inverse(floats, 0, columns)
     np.testing.assert_array_equal(floats, counts)
 
 
@@ -122,18 +132,20 @@ def test_a_large_product_spot_checked() -> None:
 def test_large_arrays_take_the_compiled_path_to_the_same_result(
     axes: tuple[AxisTransform, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    product = Product(axes)
-    counts = random_counts(product.shape)
+    transform = Product(axes)
+    counts = random_counts(transform.shape)
     assert counts.size >= 1 << 18
-    large = product.forward(counts.copy())
-    monkeypatch.setattr("hushtable.kernel.maps.product._LARGE", 1 << 60)
-    np.testing.assert_array_equal(large, product.forward(counts.copy()))
-    plain = product.inverse(large)
+    large = transform.forward(counts.copy())
+    monkeypatch.setattr(products, "_LARGE", 1 << 60)
+    np.testing.assert_array_equal(large, transform.forward(counts.copy()))
+    reading = ProductReading.of(transform)
+    monkeypatch.setattr(inverse, "_LARGE", 1 << 60)
+    plain = reading.inverse(large)
     np.testing.assert_allclose(plain, counts, rtol=1e-9, atol=1e-4)
+    monkeypatch.setattr(inverse, "_LARGE", 1)
     for limit in (1, 1 << 60):  # with compiled code, and without
-        monkeypatch.setattr("hushtable.kernel.maps.product._LARGE", 1)
-        monkeypatch.setattr("hushtable.kernel.maps.product._LARGE_INVERSE", limit)
-        np.testing.assert_allclose(product.inverse(large), plain, rtol=1e-9, atol=1e-4)
+        monkeypatch.setattr(inverse, "_COMPILED", limit)
+        np.testing.assert_allclose(reading.inverse(large), plain, rtol=1e-9, atol=1e-4)
 
 
 @pytest.mark.parametrize("columns", [3, 30_000])
@@ -173,7 +185,7 @@ def test_integers_become_floats_in_the_same_memory(shape: tuple[int, ...]) -> No
     product = Product(tuple(map(Haar, shape)))
     counts = random_counts(shape)
     coefficients = product.forward(counts.copy())
-    estimates = product.inverse(coefficients, coefficients.view(np.float64))
+    estimates = ProductReading.of(product).inverse(coefficients, coefficients.view(np.float64))
     assert np.shares_memory(estimates, coefficients)
     np.testing.assert_array_equal(estimates, counts)
 
@@ -183,12 +195,13 @@ def test_the_inverse_reads_any_numbers_and_leaves_them_alone(kind: type) -> None
     product = Product((Haar(5), RAGGED, Tree.uniform(4, 2)))
     values = np.random.default_rng(2).integers(-99, 99, product.coefficient_shape).astype(kind)
     values.flags.writeable = False
-    expected = product.inverse(values.astype(np.float64))
+    reading = ProductReading.of(product)
+    expected = reading.inverse(values.astype(np.float64))
     for compiled in (True, False):
-        found = blocks.inverse(product.axes, values, None, compiled=compiled)
+        found = estimated(product, values, compiled=compiled)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     out = np.empty(product.shape)
-    assert product.inverse(values, out) is out
+    assert reading.inverse(values, out) is out
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -202,14 +215,14 @@ def test_strided_counts_are_transformed_too() -> None:
 
 
 def test_every_core_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_cores", lambda: 2)
+    monkeypatch.setattr(slabs, "_cores", lambda: 2)
     seen, both = set(), threading.Barrier(2, timeout=300)
 
     def run(task: int) -> None:
         seen.add(threading.get_ident())
         both.wait()
 
-    blocks._run_all(run, range(4))
+    slabs._run_all(run, range(4))
     assert len(seen) == 2
 
 
@@ -218,7 +231,7 @@ def test_errors_in_threads_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        blocks._run_all(fail, range(3))
+        slabs._run_all(fail, range(3))
 
 
 def test_blocks_of_one_scale_cover_every_coefficient_once() -> None:
@@ -232,15 +245,16 @@ def test_blocks_of_one_scale_cover_every_coefficient_once() -> None:
     assert (scales == expected).all()
 
 
-def test_sums_beyond_64_bits_wrap_around() -> None:
+def test_sums_beyond_64_bits_wrap_around(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exact modulo 2⁶⁴, in numpy and compiled alike."""
+    monkeypatch.setattr(products, "_LARGE", 1)
     counts = np.full((2, 8, 3), 2**62 + 1)
     for transform in (Haar(8), Nominal(8, ((0, 8),)), Tree.uniform(8, 2)):
         wanted = explicit((Identity(2), transform), counts.astype(object))
         wrapped = ((wanted + 2**63) % 2**64 - 2**63).astype(np.int64)
         np.testing.assert_array_equal(transform.forward(counts.copy(), 1), wrapped)
-        axes = (Identity(2), transform, Identity(3))
-        np.testing.assert_array_equal(blocks.forward(axes, counts.copy()), wrapped)
+        compiled = Product((Identity(2), transform, Identity(3)))
+        np.testing.assert_array_equal(compiled.forward(counts.copy()), wrapped)
 
 
 def test_reading_needs_no_compiler() -> None:
@@ -248,14 +262,17 @@ def test_reading_needs_no_compiler() -> None:
     program = """
 import sys
 import numpy as np
-from hushtable.kernel.maps import Haar, Nominal, Product, Tree, product_from_dict
+from hushtable.families.linear.describe import product_from_dict
+from hushtable.families.linear.reading import ProductReading
+from hushtable.kernel.maps import Haar, Nominal, Product, Tree
 p = Product((Haar(5), Nominal(3, ((0, 3),)), Tree.uniform(4, 2)))
 p = product_from_dict(p.to_dict())
 values = p.forward(np.ones(p.shape, np.int64))
-assert np.allclose(p.inverse(values), 1)
-p.variances([axis.gains([0], [2]) for axis in p.axes], float)
+reading = ProductReading.of(p)
+assert np.allclose(reading.inverse(values), 1)
+reading.variances([axis.gains([0], [2]) for axis in reading.axes], float)
 big = Product((Haar(600), Haar(600)))
-big.inverse(np.ones(big.shape))
+ProductReading.of(big).inverse(np.ones(big.shape))
 assert "numba" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

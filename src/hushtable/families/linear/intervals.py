@@ -19,7 +19,8 @@ from typing import Protocol
 import numpy as np
 
 from hushtable.errors import OptionError
-from hushtable.kernel.maps.axis import AxisTransform, Floats, Integers
+from hushtable.families.linear.reading import AxisReading
+from hushtable.kernel.maps.axis import Floats, Integers
 from hushtable.schema import Attribute
 
 # Axes up to here are gone through code by code; of longer ones an even choice of intervals is.
@@ -42,7 +43,7 @@ class Along(Protocol):
     def exact(self) -> bool:
         """Whether means are over all of them."""
 
-    def mean_gains(self, axis: AxisTransform) -> Floats:
+    def mean_gains(self, axis: AxisReading) -> Floats:
         """The mean gain by class of coefficients."""
 
     def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
@@ -72,7 +73,7 @@ class Listed:
     def exact(self) -> bool:
         return self.whole == len(self.starts)
 
-    def mean_gains(self, axis: AxisTransform) -> Floats:
+    def mean_gains(self, axis: AxisReading) -> Floats:
         return mean_gains(axis, self.starts, self.stops)
 
     def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
@@ -94,16 +95,16 @@ class AllRanges:
     def exact(self) -> bool:
         return self.codes <= LONGEST
 
-    def mean_gains(self, axis: AxisTransform) -> Floats:
+    def mean_gains(self, axis: AxisReading) -> Floats:
         if not self.exact:
             return mean_gains(axis, *self._sample)
         n = self.codes
         ends = np.arange(1, n + 1)
         prefixes = mean_gains(axis, np.zeros(n, np.int64), ends) * n
-        ramp = np.zeros(axis.size)
+        ramp = np.zeros(axis.transform.size)
         ramp[:n] = ends[::-1]
         squares = np.square(axis.rows(ramp))
-        crossed = [squares[c.start : c.stop].sum() for c in axis.classes]
+        crossed = [squares[c.start : c.stop].sum() for c in axis.transform.classes]
         total: Floats = (n + 1) * prefixes - np.array(crossed)
         return np.maximum(total, 0.0) / self.count
 
@@ -121,9 +122,9 @@ class AllRanges:
         return starts, np.maximum(stops, starts + 1)
 
 
-def mean_gains(axis: AxisTransform, starts: Integers, stops: Integers) -> Floats:
+def mean_gains(axis: AxisReading, starts: Integers, stops: Integers) -> Floats:
     """The mean gain of listed intervals, piece by piece."""
-    total = np.zeros(len(axis.classes))
+    total = np.zeros(len(axis.transform.classes))
     for k in range(0, len(starts), _PIECE):
         total += axis.gains(starts[k : k + _PIECE], stops[k : k + _PIECE]).sum(axis=0)
     return total / len(starts)

@@ -6,13 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.kernel.maps.axis import AxisTransform
-from hushtable.kernel.maps.haar import Haar
-from hushtable.kernel.maps.identity import Identity
-from hushtable.kernel.maps.nominal import Nominal
-from hushtable.kernel.maps.product import Product
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.maps.topology import Groups
-from hushtable.kernel.maps.tree import Tree
 
 _KEYS: dict[str, tuple[set[str], ...]] = {
     "identity": ({"size"},),

@@ -23,51 +23,70 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.maps.axis import Floats, Integers, Row, check_intervals
+from hushtable.families.linear.rows import Row, check_intervals
+from hushtable.kernel.maps import Nominal, Tree
+from hushtable.kernel.maps.axis import Floats, Integers
 from hushtable.kernel.maps.topology import Topology
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """How the coefficients of a tree's nodes are read: the three numbers of each node."""
+class Numbers(NamedTuple):
+    """The three fixed numbers of each node."""
 
-    tree: Topology
-    place: Integers
-    """Where each node's coefficient stands; −1 for a root that has none."""
-    scale_class: Integers
-    """The class of each coefficient, by node."""
-    classes: int
     own: Floats
     below: Floats
     share: Floats
 
+
+@dataclass(frozen=True)
+class TreeReading:
+    """How the coefficients of a tree's nodes are read: by least squares, or as wavelets."""
+
+    transform: Nominal | Tree
+
+    @property
+    def tree(self) -> Topology:
+        return self.transform.tree
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        if isinstance(self.transform, Tree):
+            return _least_squares(self.transform, self.scale_class)
+        return _mean_subtraction(self.transform)
+
+    @cached_property
+    def scale_class(self) -> Integers:
+        """The class of each node's coefficient."""
+        stops = [c.stop for c in self.transform.classes]
+        return np.searchsorted(stops, self.transform.place, side="right")
+
     def inverse(self, values: NDArray[Any], axis: int) -> Floats:
         """Consistent counts of the codes along an axis: once up the tree, once down."""
-        lines = np.moveaxis(np.asarray(values), axis, 0)
-        z = _along(self.own, lines) * lines[self.place]  # a root without coefficient has own = 0
+        lines, place = np.moveaxis(np.asarray(values), axis, 0), self.transform.place
+        z = _along(self.numbers.own, lines) * lines[place]  # a root without coefficient has own = 0
         sums = [np.zeros(0)] * self.tree.depth
         for depth in reversed(range(self.tree.depth)):
             inner, children = self._inner(depth), self.tree.level(depth + 1)
             sums[depth] = np.add.reduceat(z[children], self._cuts(depth), axis=0)
-            z[inner] += _along(self.below[inner], z) * sums[depth]
+            z[inner] += _along(self.numbers.below[inner], z) * sums[depth]
         for depth in range(self.tree.depth):
             inner, children = self._inner(depth), self.tree.level(depth + 1)
             excess = np.repeat(z[inner] - sums[depth], self.tree.fanout[inner], axis=0)
-            z[children] += _along(self.share[children], z) * excess
+            z[children] += _along(self.numbers.share[children], z) * excess
         return np.ascontiguousarray(np.moveaxis(z[self.tree.leaves], 0, axis))
 
     def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
         """The compiled twin of `inverse`: the middle axis of a slab, some of its columns."""
-        from hushtable.kernel.maps import kernels
+        from hushtable.families.linear import kernels
 
         tree = self.tree
-        shape = self.place, tree.first, tree.fanout, tree.start
-        kernels.read_tree(source, target, first, last, shape, (self.own, self.below, self.share))
+        shape = self.transform.place, tree.first, tree.fanout, tree.start
+        own, below, share = self.numbers
+        kernels.read_tree(source, target, first, last, shape, (own, below, share))
 
     def rows(self, queries: NDArray[Any]) -> Floats:
         """The weights of all coefficients in Σ q(code)·h(code), for queries along the last axis."""
@@ -76,7 +95,7 @@ class Reading:
         u[tree.leaves] = wanted
         for depth in reversed(range(tree.depth)):
             below, cuts = u[tree.level(depth + 1)], self._cuts(depth)
-            share = _along(self.share[tree.level(depth + 1)], u)
+            share = _along(self.numbers.share[tree.level(depth + 1)], u)
             least, most = np.minimum.reduceat(below, cuts), np.maximum.reduceat(below, cuts)
             mean = np.add.reduceat(share * below, cuts)
             u[self._inner(depth)] = np.where(least == most, least, mean)  # exact where constant
@@ -84,10 +103,10 @@ class Reading:
         for depth in range(tree.depth):
             children = tree.level(depth + 1)
             above = tree.parent[children]
-            g[children] += _along(self.below[above], u) * g[above] - u[above]
-        weights = np.zeros((int(self.place.max()) + 1, *wanted.shape[1:]))
-        measured = self.place >= 0
-        weights[self.place[measured]] = (_along(self.own, g) * g)[measured]
+            g[children] += _along(self.numbers.below[above], u) * g[above] - u[above]
+        place, measured = self.transform.place, self.transform.place >= 0
+        weights = np.zeros((self.transform.coefficients, *wanted.shape[1:]))
+        weights[place[measured]] = (_along(self.numbers.own, g) * g)[measured]
         return np.moveaxis(weights, 0, -1)
 
     def row(self, start: int, stop: int) -> Row:
@@ -102,9 +121,9 @@ class Reading:
     def gains(self, starts: Any, stops: Any) -> Floats:
         """For many intervals, the sum of squared weights within each class of coefficients."""
         start, stop = check_intervals(starts, stops, self.tree.size)
-        low, high = self.tree.paths(start), self.tree.paths(stop)
+        low, high = _paths(self.tree, start), _paths(self.tree, stop)
         before_low, before_high = self._prefixes(low), self._prefixes(high)
-        total = np.zeros((len(start), self.classes))
+        total = np.zeros((len(start), len(self.transform.classes)))
         carry_low = carry_high = np.zeros(len(start))  # below(v)·G(v) − u(v) of the node above
         for depth in range(self.tree.depth + 1):
             left, right = low[depth], high[depth]
@@ -112,13 +131,13 @@ class Reading:
             u_low = np.where(together, before_high[depth], 1) - before_low[depth]
             u_high = before_high[depth] - np.where(together, before_low[depth], 0)
             g_low, g_high = u_low + carry_low, u_high + carry_high
-            carry_low = self.below[left] * g_low - u_low
-            carry_high = self.below[right] * g_high - u_high
+            carry_low = self.numbers.below[left] * g_low - u_low
+            carry_high = self.numbers.below[right] * g_high - u_high
             upper = np.where(together, high[depth + 1], self.tree.nodes)
-            _add_squares(total, left, left >= 0, self.own[left] * g_low, self.scale_class)
+            _add_squares(total, left, left >= 0, self.numbers.own[left] * g_low, self.scale_class)
             self._add_children(total, left, left >= 0, carry_low, low[depth + 1], upper)
             alone, none = (right >= 0) & ~together, np.full(len(start), -1)
-            _add_squares(total, right, alone, self.own[right] * g_high, self.scale_class)
+            _add_squares(total, right, alone, self.numbers.own[right] * g_high, self.scale_class)
             self._add_children(total, right, alone, carry_high, none, high[depth + 1])
         return total
 
@@ -150,7 +169,7 @@ class Reading:
         u = np.zeros(paths.shape)
         for depth in reversed(range(self.tree.depth)):
             child = paths[depth + 1]
-            inside = self._share_before[child] + self.share[child] * u[depth + 1]
+            inside = self._share_before[child] + self.numbers.share[child] * u[depth + 1]
             u[depth] = np.where(child >= 0, inside, 0)
         return u
 
@@ -166,21 +185,21 @@ class Reading:
     @cached_property
     def _share_before(self) -> Floats:
         """The shares of a node's earlier siblings, added up."""
-        sums = np.cumsum(self.share) - self.share
+        sums = np.cumsum(self.numbers.share) - self.numbers.share
         sums[1:] -= sums[self.tree.first[self.tree.parent[1:]]]
         return sums
 
     @cached_property
     def _spread_sums(self) -> Floats:
         """Running sums over nodes of Σ (weight / G(node))² in the subtree, by class."""
-        spread = np.zeros((self.tree.nodes + 1, self.classes))
+        spread = np.zeros((self.tree.nodes + 1, len(self.transform.classes)))
         nodes = np.arange(self.tree.nodes)
-        spread[nodes + 1, self.scale_class] = np.square(self.own)
+        spread[nodes + 1, self.scale_class] = np.square(self.numbers.own)
         for depth in reversed(range(self.tree.depth)):
             inner, children = self._inner(depth), self.tree.level(depth + 1)
             rows = spread[children.start + 1 : children.stop + 1]
             sums = np.add.reduceat(rows, self._cuts(depth), axis=0)
-            spread[inner + 1] += np.square(self.below[inner])[:, None] * sums
+            spread[inner + 1] += np.square(self.numbers.below[inner])[:, None] * sums
         return np.cumsum(spread, axis=0)
 
 
@@ -198,3 +217,48 @@ def _add_squares(
 def _along(numbers: Floats, lines: NDArray[Any]) -> Floats:
     """Numbers of nodes, shaped to multiply lines of them."""
     return numbers.reshape(-1, *(1,) * (lines.ndim - 1))
+
+
+def _paths(tree: Topology, codes: Integers) -> Integers:
+    """The nodes above each code, a row per level and one more: −1 below its leaf.
+
+    A code beyond all others has no nodes.
+    """
+    found = np.full((tree.depth + 2, len(codes)), -1, np.int64)
+    for depth in range(tree.depth + 1):
+        level = tree.level(depth)
+        node = level.start + np.searchsorted(tree.start[level], codes, side="right") - 1
+        inside = (node >= level.start) & (codes < tree.stop[node])
+        found[depth] = np.where(inside, node, -1)
+    return found
+
+
+def _mean_subtraction(nominal: Nominal) -> Numbers:
+    """Wavelets: a coefficient f·c tells c, and what is left over goes to all siblings alike."""
+    tree = nominal.tree
+    share = 1.0 / np.maximum(tree.fanout[tree.parent], 1)
+    share[0] = 1.0
+    return Numbers(share, np.zeros(tree.nodes), share)
+
+
+def _least_squares(counts: Tree, scale_class: Integers) -> Numbers:
+    """Counts of nodes: least squares, weighted by 1/factor².
+
+    `precision` is what a subtree knows of its top, 1/variance, and `total` the variance of the sum
+    of what the children know: a node joins its own count and that sum by precision, and spreads
+    what is left over its children by variance.
+    """
+    tree = counts.tree
+    weight = np.array([float(1 / c.factor**2) for c in counts.classes])[scale_class]
+    weight[: counts.omitted] = 0
+    precision, below, total = weight.copy(), np.zeros(tree.nodes), np.ones(tree.nodes)
+    for depth in reversed(range(tree.depth)):
+        children = tree.level(depth + 1)
+        inner = np.unique(tree.parent[children])
+        cuts = tree.first[inner] - children.start
+        total[inner] = np.add.reduceat(1 / precision[children], cuts)
+        precision[inner] += 1 / total[inner]
+        below[inner] = 1 / (total[inner] * precision[inner])
+    own, share = weight / precision, 1 / (precision * total[tree.parent])
+    share[0] = 1.0
+    return Numbers(own, below, share)

@@ -1,9 +1,9 @@
-"""Products of transforms over large arrays: slab by slab, on every core.
+"""Linear maps along every axis of a large array: slab by slab, on every core.
 
 The last axes, as many as a core's share of the cache holds, are transformed together in one slab
 before the next is touched; each earlier axis then takes one pass, in tiles of neighbouring columns.
-Transforms along different axes commute, so those that change the length come first: they move the
-slab to where the others go on in place.
+Maps along different axes commute, so those that change the length come first: they move the slab to
+where the others go on in place.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hushtable.kernel.maps.axis import AxisTransform, Floats, Integers
 
 # Values of a slab: the cores' slabs, in and out, fit the last cache together.
 _SLAB = 1 << 20
@@ -29,8 +26,8 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class _Step:
-    """The transform of one axis, as a function of the middle axis of slabs."""
+class Step:
+    """The map along one axis, as a function of the middle axis of slabs."""
 
     run: Callable[[Array, Array, int, int], None]
     before: int
@@ -39,74 +36,8 @@ class _Step:
     idle: bool
 
 
-def forward(axes: Sequence[AxisTransform], counts: Integers) -> Integers:
-    """All coefficients; overwrites the counts where every axis is transformed in place."""
-    source = np.ascontiguousarray(counts)
-    return _apply(_forward_steps(axes), source, source)
-
-
-def forward_within(axes: Sequence[AxisTransform], room: Integers) -> None:
-    """All coefficients, in the same memory, in whose first corner the counts stand."""
-    steps = _forward_steps(axes)
-    split = _split(room.shape)
-    lines = room.reshape(-1, *room.shape[split:])
-    corner = (slice(None), *(slice(step.before) for step in steps[split:]))
-
-    grows = not all(step.in_place for step in steps[split:])
-
-    def run(part: slice) -> None:
-        counts = lines[part][corner].copy() if grows else lines[part]
-        _run_slab(steps[split:], counts, lines[part])
-
-    _run_all(run, _parts(len(lines), lines[0].size))
-    for axis in reversed(range(split)):
-        if not steps[axis].idle:
-            _run_tiles(steps[axis], room, room, axis)
-
-
-def _forward_steps(axes: Sequence[AxisTransform]) -> list[_Step]:
-    return [
-        _Step(
-            axis.forward_lines,
-            axis.size,
-            axis.coefficients,
-            axis.in_place,
-            axis.kind == "identity",
-        )
-        for axis in axes
-    ]
-
-
-def inverse(
-    axes: Sequence[AxisTransform], values: Array, out: Floats | None, *, compiled: bool
-) -> Floats:
-    """Estimated counts, in `out` if it is given."""
-    steps = [
-        _Step(
-            axis.inverse_lines if compiled else _plain_inverse(axis),
-            axis.coefficients,
-            axis.size,
-            axis.in_place,
-            axis.kind == "identity",
-        )
-        for axis in axes
-    ]
-    result = _apply(steps, np.ascontiguousarray(values), out)
-    if out is None or result is out:
-        return result
-    np.copyto(out, result)
-    return out
-
-
-def _plain_inverse(axis: AxisTransform) -> Callable[[Array, Array, int, int], None]:
-    def run(source: Array, target: Array, first: int, last: int) -> None:
-        target[:, :, first:last] = axis.inverse(source[:, :, first:last], 1)
-
-    return run
-
-
-def _apply(steps: Sequence[_Step], source: Array, out: Array | None) -> Array:
-    """Transform the last axes slab by slab, then each earlier one tile by tile.
+def apply(steps: Sequence[Step], source: Array, out: Array | None) -> Array:
+    """Map the last axes slab by slab, then each earlier one tile by tile.
 
     The result is in `out` where the shape allows it; `out` may be the source, which is then lost.
     """
@@ -128,6 +59,23 @@ def _apply(steps: Sequence[_Step], source: Array, out: Array | None) -> Array:
     return result
 
 
+def apply_within(steps: Sequence[Step], room: Array) -> None:
+    """Map along all axes within one memory, in whose first corner the values stand."""
+    split = _split(room.shape)
+    lines = room.reshape(-1, *room.shape[split:])
+    corner = (slice(None), *(slice(step.before) for step in steps[split:]))
+    grows = not all(step.in_place for step in steps[split:])
+
+    def run(part: slice) -> None:
+        values = lines[part][corner].copy() if grows else lines[part]
+        _run_slab(steps[split:], values, lines[part])
+
+    _run_all(run, _parts(len(lines), lines[0].size))
+    for axis in reversed(range(split)):
+        if not steps[axis].idle:
+            _run_tiles(steps[axis], room, room, axis)
+
+
 def _split(lengths: Sequence[int]) -> int:
     """The first of the last axes that make up a slab: at least the last one alone."""
     split = len(lengths) - 1
@@ -136,7 +84,7 @@ def _split(lengths: Sequence[int]) -> int:
     return split
 
 
-def _run_slabs(steps: Sequence[_Step], source: Array, target: Array, split: int) -> None:
+def _run_slabs(steps: Sequence[Step], source: Array, target: Array, split: int) -> None:
     lines = math.prod(source.shape[:split])
     source = source.reshape(lines, *source.shape[split:])
     target = target.reshape(lines, *target.shape[split:])
@@ -151,7 +99,7 @@ def _parts(lines: int, size: int) -> list[slice]:
     return [slice(first, min(first + together, lines)) for first in range(0, lines, together)]
 
 
-def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
+def _run_slab(steps: Sequence[Step], source: Array, target: Array) -> None:
     """All steps on one slab: first those that move it, then those that stay in place."""
     moving = [i for i, step in enumerate(steps) if not step.in_place]
     block = source.astype(target.dtype, copy=False) if moving else source
@@ -168,7 +116,7 @@ def _run_slab(steps: Sequence[_Step], source: Array, target: Array) -> None:
             step.run(view, view, 0, view.shape[2])
 
 
-def _run_tiles(step: _Step, source: Array, target: Array, axis: int) -> None:
+def _run_tiles(step: Step, source: Array, target: Array, axis: int) -> None:
     """One step on an early axis, in tiles of columns; a source that has room is its own target."""
     lines, goals = _lines(source, axis), _lines(target, axis)
     columns, width = lines.shape[2], max(_TILE, _SLAB // 8 // lines.shape[1])
@@ -201,6 +149,8 @@ def _run_all(run: Callable[[Any], None], tasks: Sequence[Any]) -> None:
     if len(tasks) == 1:
         run(tasks[0])
         return
+    from concurrent.futures import ThreadPoolExecutor  # which small arrays need not wait for
+
     with ThreadPoolExecutor(_cores()) as pool:
         for _ in pool.map(run, tasks):
             pass

@@ -1,0 +1,41 @@
+"""Rows of weights: how the coefficients of one axis enter an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hushtable.errors import OptionError
+from hushtable.kernel.maps.axis import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """How coefficients enter an estimate: distinct positions, increasing, and their weights."""
+
+    positions: Integers
+    weights: Floats
+
+
+def add_rows(rows: Iterable[Row]) -> Row:
+    """The row of a union of disjoint intervals: weights at the same position add up."""
+    parts = list(rows)
+    positions = np.concatenate([row.positions for row in parts] or [np.zeros(0, np.int64)])
+    weights = np.concatenate([row.weights for row in parts] or [np.zeros(0)])
+    distinct, where = np.unique(positions, return_inverse=True)
+    sums = np.bincount(where, weights, minlength=len(distinct))
+    return Row(distinct[sums != 0], sums[sums != 0])
+
+
+def check_intervals(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers]:
+    """Intervals as two arrays of integers, refused unless 0 ≤ start ≤ stop ≤ size."""
+    low, high = np.asarray(starts), np.asarray(stops)
+    if low.dtype.kind not in "iu" or high.dtype.kind not in "iu" or low.shape != high.shape:
+        raise OptionError("intervals need as many integer starts as stops")
+    low, high = low.astype(np.int64).reshape(-1), high.astype(np.int64).reshape(-1)
+    if low.size and not (low.min() >= 0 and (low <= high).all() and high.max() <= size):
+        raise OptionError(f"intervals must lie within 0 … {size}")
+    return low, high
