@@ -4,31 +4,47 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/cli
+# Each process works on neighbouring tests, which share what they set up.
+PYTEST := pytest -n 2 --dist worksteal
+# Compiled Python is kept, also where the environment asks for none: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lowest trust properties lint audit bench clean
+.PHONY: demo test check trust properties lowest lint audit bench clean
 
+# The whole story on generated data, in a minute.
 demo: $(VENV)/.demo
 	$(BIN)/hush demo
 
+# Lint and every test, the attacks at their small size: five minutes on two cores.
 test: $(VENV)/.test lint
-	$(BIN)/pytest -n 2
+	$(BIN)/$(PYTEST)
 
-# The core tests with the lowest version of everything that pyproject.toml allows.
-lowest: $(LOWEST)/.test
-	$(LOWEST)/bin/pytest -n 2 $(CORE)
+# What CI runs after `make test`: attacks at a middle size, most mutants, the lowest versions,
+# the papers' experiments and the benchmarks at their quick size: three quarters of an hour.
+check: $(VENV)/.test lowest
+	$(BIN)/$(PYTEST) --check tests/trust
+	rm -rf build/check && mkdir -p build/check
+	$(BIN)/hush reproduce --all --quick -o build/check/papers
+	$(BIN)/python -m benchmarks --quick --no-peers --out build/check/benchmarks.md
 
+# Every attack at its full size, every mutant, every property test on ten times as many examples.
 trust: $(VENV)/.test
-	$(BIN)/pytest -n 2 --trust tests/trust
-	$(BIN)/pytest -n 2 --trust -m hypothesis --ignore=tests/trust
+	$(BIN)/$(PYTEST) --trust tests/trust
+	$(BIN)/$(PYTEST) --trust -m hypothesis --ignore=tests/trust
 
 # The property tests alone, on other examples for every seed: make properties SEEDS=50
 SEEDS ?= 10
 properties: $(VENV)/.test
 	@failed=0; for seed in $$(seq $(SEEDS)); do \
-	  $(BIN)/pytest -n 2 -m hypothesis --hypothesis-seed=$$seed \
+	  $(BIN)/$(PYTEST) -m hypothesis --hypothesis-seed=$$seed \
 	    || { echo "seed $$seed failed"; failed=1; }; \
 	done; exit $$failed
 
+# The core tests with the lowest version of everything that pyproject.toml allows.
+lowest: $(LOWEST)/.test
+	$(LOWEST)/bin/$(PYTEST) $(CORE)
+
+# Style and types.
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ No test touches the notes about ledgers that the user who runs it has.
 Property tests run the same examples every time: chance, load and the order of tests decide nothing.
 `--trust` (or `make trust`) runs the attacks of tests/trust at their full size, and every property
 test on many times as many examples, other ones each time. `--hypothesis-seed=N` chooses others too.
+`--check` (or `make check`) runs the attacks at a middle size, with the same examples every time.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ settings.register_profile("fixed", settings.get_profile("random"), derandomize=T
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--trust", action="store_true", help="run the attacks at their full size")
+    parser.addoption("--check", action="store_true", help="run the attacks at a middle size")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -25,7 +25,7 @@ USES: dict[tuple[str, ...], list[str]] = {
     ("budget",): ["s.toml"],
     ("schema", "check"): ["s.toml"],
     ("schema", "import"): ["s.json", "-o", "out"],
-    ("audit",): ["basic", "--schema", "s.toml", "--runs", "100", "--seed", "1"],
+    ("audit",): ["basic", "--schema", "s.toml", "--runs", "100", "--releases", "5", "--seed", "1"],
 }
 
 

@@ -113,7 +113,16 @@ values = ["F", "M"]
 def test_audit_prints_writes_and_passes(hush: Hush, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(SCHEMA)
     report = tmp_path / "audit.md"
-    options = ["--schema", tmp_path / "tiny.toml", "--runs", "100", "--seed", "1"]
+    options = [
+        "--schema",
+        tmp_path / "tiny.toml",
+        "--runs",
+        "100",
+        "--releases",
+        "5",
+        "--seed",
+        "1",
+    ]
     done = hush("audit", "basic", *options, "-o", report, "--json")
     assert done.code == 0 and done.err == ""
     assert done.json["holds"] is True and done.json["report"] == str(report)
@@ -136,7 +145,7 @@ def test_every_mechanism_in_one_table(
 
     monkeypatch.setattr(type(find_mechanism("sketch")), "check", refuse)
     report = tmp_path / "all.md"
-    options = ["--schema", "other", "--runs", "100", "--seed", "1"]
+    options = ["--schema", "other", "--runs", "100", "--releases", "5", "--seed", "1"]
     done = hush("audit", *options, "-o", report)
     assert done.code == 0, done.err
     page = report.read_text(encoding="utf-8")
@@ -158,7 +167,9 @@ def test_what_was_found_is_told_though_it_cannot_be_written(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    done = hush("audit", "basic", "-s", "other", "--runs", "100", "-o", tmp_path / "a.md")
+    done = hush(
+        "audit", "basic", "-s", "other", "--runs", "100", "--releases", "5", "-o", tmp_path / "a.md"
+    )
     assert done.code == 2 and "No loss above ε = 1 found" in done.out
     assert done.err.endswith("cannot be written: No space left on device\n")
 
@@ -174,7 +185,16 @@ def test_a_violation_is_told_and_ends_with_code_1(
 
     monkeypatch.setattr(Curator, "_price", halved)
     (tmp_path / "tiny.toml").write_text(SCHEMA)
-    options = ["--schema", tmp_path / "tiny.toml", "--runs", "100", "--seed", "1"]
+    options = [
+        "--schema",
+        tmp_path / "tiny.toml",
+        "--runs",
+        "100",
+        "--releases",
+        "5",
+        "--seed",
+        "1",
+    ]
     found = hush("audit", "basic", *options)
     assert found.code == 1 and "VIOLATION: more than ε = 1 is lost" in found.out
     assert "a loss of 2 for the 1 charged, on {} and {(F)}" in found.out

@@ -27,15 +27,16 @@ range = [0, 9]
 # The engine works on something endless, where it may: it says so, and is never done by itself.
 PROGRAM = """
 import sys
-from hushtable.kernel.counting import count
+from contextlib import contextmanager
+from hushtable.kernel.counting.statement import Statement
 
-def endless(table):
+@contextmanager
+def endless(self, table, salt):
     engine = table.get_backend().con
     print("counting", file=sys.stderr, flush=True)
-    query = "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b"
-    return engine.sql(query).to_arrow_reader(1)
+    yield engine.sql("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
 
-count._batches = endless
+Statement.result = endless
 from hushtable.cli.main import run
 sys.argv = ["hush", *sys.argv[1:]]
 run()

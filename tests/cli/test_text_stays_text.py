@@ -221,7 +221,7 @@ def test_audit(hush: Hush, own: Path) -> None:
     small = hostile_schema()
     small["attribute"] = small["attribute"][1:]
     Schema.from_dict(small).save(own / "small.toml")
-    options = ["--schema", "small.toml", "--runs", "100", "--seed", "1"]
+    options = ["--schema", "small.toml", "--runs", "100", "--releases", "5", "--seed", "1"]
     plainly(hush("audit", "basic", *options), DATASET)
     plainly(hush("audit", "basic", *options, "--json"))
     plainly(hush("audit", "x\x1b[1m", *options), r"x\x1b[1m", code=2)

@@ -135,7 +135,11 @@ def test_an_error_that_is_raised_alone_has_no_context() -> None:
 
 def owner_side() -> list[Path]:
     root = Path(hushtable.__file__).parent
-    return [*sorted((root / "counting").rglob("*.py")), root / "drafting.py", root / "scratch.py"]
+    return [
+        *sorted((root / "kernel" / "counting").rglob("*.py")),
+        root / "drafting.py",
+        root / "scratch.py",
+    ]
 
 
 def test_no_error_is_raised_while_another_is_handled() -> None:

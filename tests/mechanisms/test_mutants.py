@@ -11,7 +11,7 @@ from exact_cases import EPSILON, check, check_asking, loss_between, schema_of
 
 from hushtable.auditing.privacy_check import PrivacyReport, curator_loss
 from hushtable.auditing.small_tables import Holdings
-from hushtable.kernel.counting import bound, count
+from hushtable.kernel.counting import bound, count, statement
 from hushtable.kernel.curator import Curator, LargestPart, Measurement, Regions
 from hushtable.kernel.curator.holding import dense_counts
 from hushtable.kernel.privacy.account import Account
@@ -164,6 +164,12 @@ def test_noise_on_occupied_cells_shows_also_when_as_many_are_occupied(monkeypatc
     assert moved.loss == 0 and "returned" in str(moved.problem)
 
 
+def break_bounding(monkeypatch: Patch, wrong: Callable[[Any, Any, str], Any]) -> None:
+    """No statement that was written before is used, and none that is written now is kept."""
+    monkeypatch.setattr(statement, "bound_contributions", wrong)
+    monkeypatch.setattr(count, "statement", statement.statement.__wrapped__)
+
+
 def test_rows_beyond_the_bound_are_caught(monkeypatch: Patch) -> None:
     """Counting, not the curator, is broken here: tables are counted anew."""
     schema = schema_of(THREE)
@@ -175,11 +181,7 @@ def test_rows_beyond_the_bound_are_caught(monkeypatch: Patch) -> None:
     assert curator_loss(ask, schema, [], person, epsilon=EPSILON).loss == E
     wide = schema_of(THREE)
     object.__setattr__(wide, "unit", Unit("id", 99))
-    monkeypatch.setattr(
-        count,
-        "bound_contributions",
-        lambda table, _, salt: bound.bound_contributions(table, wide, salt),
-    )
+    break_bounding(monkeypatch, lambda table, _, salt: bound.bound_contributions(table, wide, salt))
     found = curator_loss(ask, schema, [], person, epsilon=EPSILON)
     assert found.loss == E * 4 / 3 and not found.holds
 
@@ -193,7 +195,7 @@ def test_people_without_an_id_pooled_as_one_are_caught(monkeypatch: Patch) -> No
         return curator.noisy_counts(Regions([0, 1]), epsilon=EPSILON)
 
     both = [("0", None), ("1", None)]
-    monkeypatch.setattr(count, "bound_contributions", pooled)
+    break_bounding(monkeypatch, pooled)
     counted = Holdings(schema_of(ONE))
     # Of the two only one is kept, so one of them is displaced when the other comes.
     losses = [

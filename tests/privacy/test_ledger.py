@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared_refusals import refused
 
 from hushtable.errors import BudgetError, HushError, LedgerError
 from hushtable.kernel.privacy import history, ledger, storage
@@ -62,16 +63,6 @@ def output(process: subprocess.Popen[str]) -> list[str]:
 def edit(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path)) as db, db:
         assert db.execute(statement).rowcount > 0
-
-
-@contextmanager
-def refused(kind: type[HushError], *words: str) -> Iterator[None]:
-    """One line, of this kind, with all these words."""
-    with pytest.raises(kind) as caught:
-        yield
-    message = str(caught.value)
-    assert "\n" not in message and "Traceback" not in message
-    assert all(word in message for word in words), message
 
 
 @pytest.fixture

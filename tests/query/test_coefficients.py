@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.shared_regions import code_sets, node_ranges
 
 from hushtable.errors import QueryError
 from hushtable.families.linear import coefficients as module
@@ -117,22 +118,6 @@ def reader(axes: tuple[AxisTransform, ...], values: NDArray[Any]) -> NoisyCoeffi
 
 
 # ── random questions ─────────────────────────────────────────────────────────────────────────────
-
-
-@st.composite
-def code_sets(draw: st.DrawFn, size: int) -> CodeSet:
-    return CodeSet.of(*((code, code + 1) for code in draw(st.sets(st.integers(0, size - 1)))))
-
-
-@st.composite
-def node_ranges(draw: st.DrawFn, size: int) -> list[tuple[int, int]]:
-    """Leaves, or ranges as the nodes of a level have them, perhaps with gaps, perhaps none."""
-    if draw(st.booleans()):
-        return [(code, code + 1) for code in range(size)]
-    cuts = sorted({0, size, *draw(st.sets(st.integers(0, size)))})
-    nodes = list(itertools.pairwise(cuts))
-    kept = draw(st.lists(st.booleans(), min_size=len(nodes), max_size=len(nodes)))
-    return [node for node, keep in zip(nodes, kept, strict=True) if keep]
 
 
 @st.composite

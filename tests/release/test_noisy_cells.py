@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.shared_regions import code_sets, node_ranges
 
 from hushtable.errors import QueryError
 from hushtable.families.linear import cells as cells_module
@@ -24,22 +25,6 @@ def noises(law):
     """How many noises a plain sum has."""
     assert all(term[:2] == (1.0, DiscreteLaplace(SCALE)) for term in law.terms)
     return sum(count for _, _, count in law.terms)
-
-
-@st.composite
-def code_sets(draw, size: int) -> CodeSet:
-    return CodeSet.of(*((code, code + 1) for code in draw(st.sets(st.integers(0, size - 1)))))
-
-
-@st.composite
-def node_ranges(draw, size: int) -> list[tuple[int, int]]:
-    """Leaves, or ranges as the nodes of a level have them, perhaps with gaps."""
-    if draw(st.booleans()):
-        return [(code, code + 1) for code in range(size)]
-    cuts = sorted({0, size, *draw(st.sets(st.integers(0, size)))})
-    nodes = list(itertools.pairwise(cuts))
-    kept = draw(st.lists(st.booleans(), min_size=len(nodes), max_size=len(nodes)))
-    return [node for node, keep in zip(nodes, kept, strict=True) if keep]
 
 
 @st.composite

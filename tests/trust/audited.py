@@ -110,7 +110,7 @@ SEEN: dict[str, Expected] = {
     "neighbouring gaps overlap": Expected("geometric --schema range", (RUNS, LAW)),
     "the keystream from its start at every fill": Expected(_SHORT, (LAW,), seeded=False),
     "the table of another digit": Expected(_SHORT, (LAW,)),
-    "the negative side as heavy as the positive": Expected(_SHORT, (LAW,), quick=True),
+    "the negative side as heavy as the positive": Expected(_SHORT, (LAW,)),
     "digits of negative draws not complemented": Expected(_SHORT, (LAW,)),
     "digits of open negative draws not complemented": Expected(_SHORT, (LAW,)),
     "open draws never settled": Expected(_SHORT, (LAW,)),
@@ -130,7 +130,7 @@ SEEN: dict[str, Expected] = {
     ),
     # intervals
     "what a filter hides left out of an interval": Expected(
-        "filter --schema grid --set theta=100 --runs 100 --releases 25", (COVERAGE,), quick=True
+        "filter --schema grid --set theta=100 --runs 100 --releases 25", (COVERAGE,)
     ),
 }
 

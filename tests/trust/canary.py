@@ -448,14 +448,14 @@ def _attempt_defects(attempts: Attempts, data: Path, schema: Path, out: Path) ->
 def killed_while_counting(folder: Path) -> None:
     """Die by kill -9 while the engine's own folder holds canaries."""
     from hushtable import scratch
-    from hushtable.kernel.counting import count
+    from hushtable.kernel.counting import statement
 
     def spill_and_die(*_: Any) -> Any:
         (spill,) = Path(os.environ["TMPDIR"]).glob(f"{scratch._SPILL}*")
         (spill / "spilled").write_bytes(f"{TEXT} {NUMBER}".encode())
         os.kill(os.getpid(), signal.SIGKILL)
 
-    count.bound_contributions = spill_and_die
+    statement.bound_contributions = spill_and_die
     _publish(folder / INSIDE / "good.csv", folder / "other.toml", folder / "out" / "killed")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack import Size, Tally
+from attack import Size, Tally, extent, size_for
 
 TESTS = Path(__file__).parent.parent
 
@@ -25,9 +25,7 @@ sys.path.append(str(TESTS))
 
 @pytest.fixture(scope="session")
 def size(request: pytest.FixtureRequest) -> Size:
-    """The small size in an ordinary run, the large one with --trust."""
-    full = request.config.getoption("--trust")
-    return lambda small, large: large if full else small
+    return size_for(extent(request.config))
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def tally(record_property: Callable[[str, Any], None]) -> Tally:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if not terminalreporter.config.getoption("--trust"):
+    if extent(terminalreporter.config) == "small":
         return
     reports = [
         report

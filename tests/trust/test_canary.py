@@ -111,7 +111,7 @@ def test_a_canary_is_seen_in_no_mechanism_s_files(
     world: World, endings: dict[str, str], size: Size, tally: Tally
 ) -> None:
     _check_recipes(endings, SOME_RECIPES)
-    if not size(0, 1):
+    if not size(0, 1, 1):
         return
     done = world.run("more_recipes")
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]

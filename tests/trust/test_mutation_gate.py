@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attack import Tally
-from mutants import MUTANTS, ROOT, SOURCE, Mutant, run_tests
+from attack import Tally, extent
+from mutants import EVERY, MUTANTS, ROOT, SOURCE, Mutant, chosen, run_tests
 
 LEAST = 160
 
@@ -22,8 +23,14 @@ def test_every_mutant_is_one_change_of_the_source_as_it_is() -> None:
         source = (SOURCE / "hushtable" / mutant.file).read_text(encoding="utf-8")
         changed = mutant.applied(source)
         changes.add((mutant.file, changed))
-        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)), mutant.name
+        assert meaning(changed) != meaning(source), mutant.name
     assert len(changes) == len(MUTANTS)
+
+
+@cache
+def meaning(source: str) -> str:
+    """The source without its comments and layout."""
+    return ast.dump(ast.parse(source))
 
 
 def test_every_mutant_names_tests_that_exist() -> None:
@@ -43,16 +50,29 @@ def test_a_mutant_whose_text_is_gone_or_not_alone_is_refused() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All of them with --trust, a few of them always."""
-    full = metafunc.config.getoption("--trust")
-    chosen = [mutant for mutant in MUTANTS if full or mutant.quick]
+    """All of them with --trust, some with --check, a few of them always."""
+    size = extent(metafunc.config)
+    mutants = chosen(size)
     if "mutant" in metafunc.fixturenames:
-        metafunc.parametrize("mutant", chosen, ids=[m.name.replace(" ", "-") for m in chosen])
+        metafunc.parametrize("mutant", mutants, ids=[m.name.replace(" ", "-") for m in mutants])
     if "tests" in metafunc.fixturenames:
         # The rest of them are run by `make test`, on the source itself.
-        named = {(test, mutant.quick) for mutant in chosen for test in mutant.tests}
+        named = {(test, mutant.quick) for mutant in mutants for test in mutant.tests}
         few = sorted({test for test, quick in named if quick or "tests/trust/" in test})
-        metafunc.parametrize("tests", few if full else few[:1])
+        metafunc.parametrize("tests", few[:1] if size == "small" else few)
+
+
+def test_make_trust_tries_all_mutants_and_make_check_those_of_the_kernel_and_a_third() -> None:
+    tried = {extent: set(chosen(extent)) for extent in ("small", "middle", "full")}
+    assert tried["full"] == set(MUTANTS) and len(chosen("full")) == len(MUTANTS)
+    assert tried["small"] < tried["middle"] < tried["full"]
+    others = {mutant for mutant in MUTANTS if not mutant.file.startswith("kernel/")}
+    assert len(others) < len(MUTANTS) / 2
+    assert tried["full"] - others < tried["middle"]
+    assert len(tried["middle"] & others) >= len(others) / EVERY
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for option in ("--trust", "--check"):
+        assert f"$(BIN)/$(PYTEST) {option} tests/trust\n" in makefile
 
 
 def test_the_mutant_is_caught(

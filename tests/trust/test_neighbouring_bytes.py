@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attack import Size, Tally
+from attack import Size, Tally, extent
 from canary import MORE_RECIPES, SOME_RECIPES
 
 import hushtable
@@ -198,9 +198,9 @@ def test_another_table_changes_noisy_numbers_only(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Some mechanisms in an ordinary run, each in every form with --trust."""
+    """Some mechanisms in an ordinary run, each in every form with --check and --trust."""
     if "recipe" in metafunc.fixturenames:
-        more = MORE_RECIPES if metafunc.config.getoption("--trust") else (("privbayes",),)
+        more = (("privbayes",),) if extent(metafunc.config) == "small" else MORE_RECIPES
         recipes = dict.fromkeys([*SOME_RECIPES, *more])
         metafunc.parametrize("recipe", recipes, ids=" ".join)
 
@@ -214,8 +214,8 @@ def test_another_table_changes_what_is_noisy_only(
     tally: Tally,
     size: Size,
 ) -> None:
-    """One change of the table in an ordinary run, all of them with --trust."""
-    changes = ["a thousand rows", *NEIGHBOURS][: size(1, len(NEIGHBOURS) + 1)]
+    """One change of the table in an ordinary run, two with --check, all of them with --trust."""
+    changes = ["a thousand rows", *NEIGHBOURS][: size(1, len(NEIGHBOURS) + 1, 2)]
     for neighbours in ("add-remove", "replace-one")[: size(1, 2)]:
         made = {}
         for name, rows in [("nothing", PEOPLE), *((c, NEIGHBOURS[c]) for c in changes)]:

@@ -21,7 +21,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushtable.auditing.small_tables import Holdings, Row, Table, neighbouring_pairs, possible_rows
+from hushtable.auditing.small_tables import (
+    Holdings,
+    Row,
+    Table,
+    contents,
+    neighbouring_pairs,
+    possible_rows,
+)
 from hushtable.auditing.transcript import Divergence, NoNoise, Recorder, Replay
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.families import find_mechanism
@@ -87,9 +94,15 @@ def curator_loss(
 ) -> PairLoss:
     """The loss of a function that asks a curator, between two tables."""
     holdings = Holdings(schema) if holdings is None else holdings
-    accounts = [Account(parse_epsilon(epsilon)) for _ in range(2)]
-    recorder = Recorder(noise or NoNoise())
     held, other = (holdings.of(tuple(rows), needs) for rows in (table, neighbour))
+    return _loss(recipe, schema, held, other, parse_epsilon(epsilon), noise or NoNoise())
+
+
+def _loss(
+    recipe: Recipe, schema: Schema, held: Holding, other: Holding, epsilon: Fraction, noise: Noise
+) -> PairLoss:
+    accounts = [Account(epsilon) for _ in range(2)]
+    recorder = Recorder(noise)
     result = recipe(curator_of(held, schema, accounts[0], recorder))
     replay, problem = Replay(recorder.draws, accounts[1]), None
     try:
@@ -158,21 +171,16 @@ def check_recipe(
     rows = possible_rows(schema) if rows is None else rows
     pairs = [*neighbouring_pairs(rows, schema.neighbours, schema.unit, people), *more]
     worst = _Worst(parse_epsilon(epsilon))
-    for table, neighbour in pairs:
-        for noise in _noises(paths):
-            worst.see(
-                (table, neighbour),
-                curator_loss(
-                    recipe,
-                    schema,
-                    table,
-                    neighbour,
-                    epsilon=epsilon,
-                    needs=needs,
-                    noise=noise,
-                    holdings=holdings,
-                ),
-            )
+    losses: dict[Any, list[PairLoss]] = {}
+    for pair in pairs:
+        held, other = (holdings.of(table, needs) for table in pair)
+        seen = (contents(held), contents(other))
+        if seen not in losses:  # what a curator holds is all that it can tell tables apart by
+            losses[seen] = [
+                _loss(recipe, schema, held, other, worst.epsilon, noise) for noise in _noises(paths)
+            ]
+        for found in losses[seen]:
+            worst.see(pair, found)
     tables = len({table for pair in pairs for table in pair})
     return worst.report(pairs=len(pairs), tables=tables)
 
@@ -181,7 +189,7 @@ class _Worst:
     """The largest loss so far, and the first violation."""
 
     def __init__(self, epsilon: Fraction) -> None:
-        self._epsilon = epsilon
+        self.epsilon = epsilon
         self._largest = Fraction(-1)
         self._largest_pair: tuple[Table, Table] | None = None
         self._problem: str | None = None
@@ -196,7 +204,7 @@ class _Worst:
 
     def report(self, *, pairs: int, tables: int) -> PrivacyReport:
         return PrivacyReport(
-            epsilon=self._epsilon,
+            epsilon=self.epsilon,
             worst=max(self._largest, Fraction(0)),
             pairs=pairs,
             tables=tables,

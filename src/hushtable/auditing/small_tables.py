@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from hushtable.kernel.counting import code_table, count_table
+from hushtable.kernel.counting import Counts, code_table, count_table
 from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.privacy.loss import Neighbours
 from hushtable.schema import Attribute, Edges, Labels, Schema, Unit
@@ -95,6 +95,12 @@ def _others(rows: Sequence[Row], unit: Unit | None, people: int) -> list[Table]:
 
 
 # ── counting them ────────────────────────────────────────────────────────────────────────────────
+
+
+def contents(held: Holding) -> tuple[object, ...]:
+    """All that a holding holds, to tell it from others."""
+    arrays = (held.codes, held.counts) if isinstance(held, Counts) else held.columns
+    return type(held), held.shape, *((array.dtype, array.tobytes()) for array in arrays)
 
 
 class Holdings:

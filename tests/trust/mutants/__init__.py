@@ -8,6 +8,8 @@ scales, one that drops each of its splits of ε, and one that misjudges what a p
 
 from __future__ import annotations
 
+from attack import Extent
+
 from .answers import ANSWERS, ERROR_BARS
 from .counting import COUNTING, READING
 from .foreign import FIGURES, HIERARCHIES, TEXTS
@@ -21,7 +23,10 @@ from .sparse import SPARSE
 from .transforms import READING_WEIGHTS, TRANSFORMS
 from .wavelets import MECHANISMS
 
-__all__ = ["MUTANTS", "ROOT", "SOURCE", "Mutant", "run_tests"]
+__all__ = ["MUTANTS", "ROOT", "SOURCE", "Mutant", "chosen", "run_tests"]
+
+EVERY = 3
+"""Of so many mutants outside the kernel, --check tries one."""
 
 MUTANTS: tuple[Mutant, ...] = (
     *SCALES,
@@ -45,3 +50,15 @@ MUTANTS: tuple[Mutant, ...] = (
     *TEXTS,
     *FIGURES,
 )
+
+
+def chosen(extent: Extent) -> list[Mutant]:
+    """All mutants; those of the kernel and every third of the others; or the quick ones.
+
+    Which these are follows from the order of the list.
+    """
+    if extent == "small":
+        return [mutant for mutant in MUTANTS if mutant.quick]
+    kernel = [mutant for mutant in MUTANTS if mutant.file.startswith("kernel/")]
+    others = [mutant for mutant in MUTANTS if mutant not in kernel]
+    return kernel + (others if extent == "full" else others[::EVERY])

@@ -18,6 +18,7 @@ from .suites import (
     SECRET,
     SIGNALS,
     SILENCE,
+    STATEMENT,
     STORE,
     TALLY,
 )
@@ -85,7 +86,6 @@ COUNTING = [
         "found.setdefault(_identity(path), path)",
         "found.setdefault(os.path.abspath(path), path)",
         (ONCE,),
-        quick=True,
     ),
     Mutant(
         "hard links taken for files of their own",
@@ -100,6 +100,22 @@ COUNTING = [
         "fresh_salt() if salt is None else salt",
         'salt or "salt"',
         (SECRET,),
+    ),
+    Mutant(
+        "a salt that is written into the statement",
+        "kernel/counting/statement.py",
+        '{"salt": salt}',
+        '{"salt": _SALT}',
+        (SECRET,),
+    ),
+    Mutant(
+        "a statement kept whatever the types of the columns",
+        "kernel/counting/statement.py",
+        "@lru_cache(_KEPT)\ndef statement(schema: Schema, types: Any, select: Select)",
+        "@lambda write, kept={}: lambda *by:"  # the second argument is the types
+        " kept.get(by[::2]) or kept.setdefault(by[::2], write(*by))\n"
+        "def statement(schema: Schema, types: Any, select: Select)",
+        (STATEMENT,),
     ),
     Mutant(
         "truth values in one spelling only",
@@ -118,8 +134,8 @@ COUNTING = [
     Mutant(
         "labels of decimals compared as they are written",
         "kernel/counting/encode.py",
-        "if column.type().is_integer() or column.type().is_decimal():",
-        "if column.type().is_integer():",
+        "if kind.is_integer() or kind.is_decimal():",
+        "if kind.is_integer():",
         (LABELS,),
     ),
     Mutant(
@@ -146,8 +162,10 @@ COUNTING = [
     Mutant(
         "a table's size in the error of too little memory",
         "kernel/counting/count.py",
-        "        return Counts(schema.shape, *tally.result())",
-        "    return Counts(schema.shape, *tally.result())",
+        "        return Counts(schema.shape, *tally.result())\n\n"
+        "    return _fetched(count, _linear_codes, data, schema, csv, salt)",
+        "        return tally\n\n    return Counts(schema.shape,"
+        " *_fetched(count, _linear_codes, data, schema, csv, salt).result())",
         (SILENCE,),
     ),
     Mutant(
@@ -245,8 +263,8 @@ COUNTING = [
     Mutant(
         "the first number beyond a range inside it",
         "kernel/counting/encode.py",
-        "else number >= high",
-        "else number > high",
+        "too_high = number >= high",
+        "too_high = number > high",
         (f"{ENCODE}::test_the_engine_agrees_with_the_documented_meaning",),
     ),
     Mutant(

@@ -12,7 +12,6 @@ HIERARCHIES = [
         "            if place.is_relative_to(folder):\n                return folder, place\n",
         "            return Path(place.anchor), place\n",
         (HIERARCHY_FILES,),
-        quick=True,
     ),
     Mutant(
         "links out of a schema's folder",
@@ -93,7 +92,6 @@ TEXTS = [
         "super().__init__(plain(short))",
         "super().__init__(short)",
         (f"{TEXT}::test_errors_are_text",),
-        quick=True,
     ),
     Mutant(
         "labels with what nobody sees",
@@ -132,7 +130,6 @@ FIGURES = [
         "return DiscreteLaplace(found) if SMALLEST_SCALE <= found <= LARGEST_SCALE else None",
         "return DiscreteLaplace(found) if found else None",
         (f"{HOSTILE}::test_a_scale_is_a_positive_fraction_of_few_digits",),
-        quick=True,
     ),
     Mutant(
         "factors that make noise too large",

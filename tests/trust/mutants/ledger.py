@@ -86,7 +86,6 @@ LEDGERS = [
         _REPLAYED,
         'self.append(event)\n        if sequence != event["sequence"]:',
         (f"{LEDGER}::TestTampering",),
-        quick=True,
     ),
     Mutant(
         "published releases can be voided",
@@ -158,7 +157,6 @@ LEDGERS = [
         "        if there:\n",
         "        if False:\n",
         (f"{DATASETS}::TestSecondLedgers", ONE_BUDGET),
-        quick=True,
     ),
     Mutant(
         "only the path tells which ledgers are known",
@@ -208,7 +206,6 @@ LEDGERS = [
         'if file in files or note.path == f"{file}.ledger":',
         "if False:",
         (f"{ONE_BUDGET}::TestEditedNames",),
-        quick=True,
     ),
     Mutant(
         "a fresh budget where a ledger was moved and a name edited",

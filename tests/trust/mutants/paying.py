@@ -135,7 +135,6 @@ PAYING = [
         'left of the allotment")\n        self._spent += epsilon',
         'left of the allotment")',
         (ACCOUNT,),
-        quick=True,
     ),
     Mutant(
         "an account beyond its allotment",

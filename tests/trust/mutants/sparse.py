@@ -34,7 +34,6 @@ SPARSE = [
         "summarise(data, structure, rule, noise.scale, self._noise, rooted=rooted)",
         "summarise(data, structure, rule, noise.scale / 2, self._noise, rooted=rooted)",
         (SPARSE_EXACT,),
-        quick=True,
     ),
     Mutant(
         "one row of a sketch paid for",
@@ -63,7 +62,6 @@ SPARSE = [
         "if chance < laws.NEVER or empty == 0:",
         "if True:",
         (SHORTCUT,),
-        quick=True,
     ),
     Mutant(
         "neighbouring gaps overlap",

@@ -168,7 +168,6 @@ TRANSFORMS = [
         "return Product(tuple(replace(axis) for axis in axes))",
         "return transform",
         (f"{CURATOR}::TestMisuse",),
-        quick=True,
     ),
     Mutant(
         "a foreign partition let in",

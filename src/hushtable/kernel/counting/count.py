@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.bound import bound_contributions, fresh_salt
+from hushtable.kernel.counting.bound import fresh_salt
 from hushtable.kernel.counting.csvfile import CsvFormat
-from hushtable.kernel.counting.encode import encode
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import interruptible, open_table
+from hushtable.kernel.counting.statement import Select, statement
 from hushtable.kernel.counting.tally import Tally
 from hushtable.schema import Schema
+
+_Found = TypeVar("_Found")
 
 MAX_CELLS = 2**62  # linear codes are 64-bit integers
 
@@ -60,15 +61,13 @@ def count_table(
             " most 2^62, about 10^18.7"
         )
 
-    tally = Tally()
-
-    def count(rows: Any) -> None:
-        for batch in _batches(rows.select(cell=_linear_code(rows, schema))):
+    def count(rows: Any) -> Counts:
+        tally = Tally()
+        for batch in rows.to_arrow_reader(_BATCH):  # the engine never holds all rows
             tally.add(batch["cell"].to_numpy())
-
-    with _bounded_rows(data, schema, csv, salt) as rows:
-        interruptible(rows, lambda: count(rows))
         return Counts(schema.shape, *tally.result())
+
+    return _fetched(count, _linear_codes, data, schema, csv, salt)
 
 
 def code_table(
@@ -78,41 +77,45 @@ def code_table(
 
     For `salt` see `count_table`.
     """
-    narrow = [np.min_scalar_type(size - 1) for size in schema.shape]
 
-    with _bounded_rows(data, schema, csv, salt) as rows:
-        names = [f"k{i}" for i in range(len(narrow))]
-        codes = {n: rows[n].cast(str(kind)) for n, kind in zip(names, narrow, strict=True)}
-        engine = rows.get_backend()
-        arrow = interruptible(rows, lambda: engine.to_pyarrow(rows.select(**codes)))
-        return CodedColumns(schema.shape, tuple(np.asarray(arrow[name]) for name in names))
+    def keep(rows: Any) -> CodedColumns:
+        columns = rows.to_arrow_table().columns
+        return CodedColumns(schema.shape, tuple(np.asarray(column) for column in columns))
+
+    return _fetched(keep, _narrow_codes, data, schema, csv, salt)
 
 
-@contextmanager
-def _bounded_rows(
-    data: Any, schema: Schema, csv: CsvFormat | None, salt: str | None
-) -> Iterator[Any]:
-    """The encoded rows, contributions bounded, while the engine that holds them is open."""
+def _fetched(
+    fetch: Callable[[Any], _Found],
+    select: Select,
+    data: Any,
+    schema: Schema,
+    csv: CsvFormat | None,
+    salt: str | None,
+) -> _Found:
+    """What is fetched of the encoded rows, contributions bounded, while their engine is open."""
     secret = fresh_salt() if salt is None else salt  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
     names = [attribute.name for attribute in schema.attributes] + ids
     with open_table(data, names, csv, ids=ids) as table, silent_engine(_PROBLEM):
-        yield bound_contributions(encode(table, schema), schema, secret)
+        written = statement(schema, table.schema(), select)
+
+        def work() -> _Found:
+            with written.result(table, secret) as rows:
+                return fetch(rows)
+
+        return interruptible(table, work)
 
 
-def _batches(table: Any) -> Any:
-    """A stream of a table's rows, of which the engine never holds all."""
-    import ibis
-    from ibis.expr.operations import InMemoryTable
-
-    engine = table.get_backend()
-    for listed in table.op().find(InMemoryTable):  # lists of labels, which the engine must know
-        engine.to_pyarrow(listed.to_expr().limit(0))
-    return engine.con.sql(ibis.to_sql(table)).to_arrow_reader(_BATCH)
-
-
-def _linear_code(rows: Any, schema: Schema) -> Any:
+def _linear_codes(rows: Any, schema: Schema) -> Any:
+    """One column of linear codes, of the cells that the rows fall into."""
     code = rows["k0"].cast("int64")
     for i, size in enumerate(schema.shape[1:], start=1):
         code = code * size + rows[f"k{i}"]
-    return code.cast("int32" if schema.cells <= 2**31 else "int64")
+    return rows.select(cell=code.cast("int32" if schema.cells <= 2**31 else "int64"))
+
+
+def _narrow_codes(rows: Any, schema: Schema) -> Any:
+    """The columns of codes, each of the narrowest type that holds them."""
+    kinds = [np.min_scalar_type(size - 1) for size in schema.shape]
+    return rows.select(**{f"k{i}": rows[f"k{i}"].cast(str(kind)) for i, kind in enumerate(kinds)})

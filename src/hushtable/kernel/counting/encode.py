@@ -24,23 +24,20 @@ MAX_COMPARED = 64  # bins up to which a tree of comparisons is faster than a sor
 
 def encode(table: Any, schema: Schema) -> Any:
     """The table with columns k0, k1, … of codes beside its own; NULL where a row is dropped."""
-    labelled: dict[str, Attribute] = {}
-    columns: dict[str, Any] = {}  # all in one query: one in another, fifty are too deep to write
-    for i, attribute in enumerate(schema.attributes):
-        column = _checked(table[f"c{i}"], attribute)
-        if isinstance(attribute.values, Labels):
-            labelled[f"k{i}"] = attribute
-            columns[f"k{i}_text"] = _text(column)
-            continue
-        dates = attribute.values if isinstance(attribute.values, Dates) else None
-        number = _date_number(column, dates) if dates else _number(column)
-        if not isinstance(attribute.values, Edges):
-            inside = _floor(_between(number, attribute)) - attribute.values.low
-        else:
-            between = _between(number, attribute)
-            table, inside = _bin(table, between, attribute.values.edges, f"k{i}")
-        columns[f"k{i}"] = _numeric_code(number, inside, attribute)
-    table = table.mutate(**columns)
+    attributes = {f"k{i}": attribute for i, attribute in enumerate(schema.attributes)}
+    labelled = {k: a for k, a in attributes.items() if isinstance(a.values, Labels)}
+    numeric = {k: a for k, a in attributes.items() if k not in labelled}
+    # Each step is one query for all columns, so that what an expression needs more than once is
+    # written once; one query per column would be too deep for fifty of them.
+    columns = [_checked(table[f"c{i}"], a) for i, a in enumerate(schema.attributes)]
+    texts = zip(attributes.items(), columns, strict=True)
+    table = table.mutate(**{f"{k}_text": _text(column, a) for (k, a), column in texts})
+    numbers = {k: _number(table[f"{k}_text"], a) for k, a in numeric.items()}
+    table = table.mutate(**{f"{k}_number": number for k, number in numbers.items()})
+    codes = {}
+    for k, attribute in numeric.items():
+        table, codes[k] = _numeric_code(table, k, attribute)
+    table = table.mutate(**codes)
     return _join_labels(table, labelled) if labelled else table
 
 
@@ -77,7 +74,22 @@ def _check_labels(kind: Any, values: Labels, shown: str) -> None:
             )
 
 
-def _number(column: Any) -> Any:
+def _text(column: Any, attribute: Attribute) -> Any:
+    """What is read as a number or a date, or compared with the labels: text without blanks around
+    it, or a value of another type that needs no text."""
+    kind = column.type()
+    if kind.is_string():
+        return stripped(column)
+    if isinstance(attribute.values, Labels):
+        if kind.is_integer() or kind.is_decimal():
+            return column
+        # Adding zero makes 0 of −0, which is printed otherwise.
+        return (column + 0.0 if kind.is_floating() else column).cast("string")
+    dated = isinstance(attribute.values, Dates) and kind.is_integer()
+    return column.cast("string") if dated else column
+
+
+def _number(text: Any, attribute: Attribute) -> Any:
     """The value as a 64-bit float; NULL for text that is no number, and for NaN.
 
     True and false are 1 and 0, also as text: tools turn a column of truth values into text as soon
@@ -85,9 +97,10 @@ def _number(column: Any) -> Any:
     """
     import ibis
 
-    number = column.try_cast("float64")
-    if column.type().is_string():
-        text = stripped(column)
+    if isinstance(attribute.values, Dates):
+        return _date_number(text, attribute.values)
+    number = text.try_cast("float64")
+    if text.type().is_string():
         number = ibis.cases(
             (text.lower() == "true", ibis.literal(1.0)),
             (text.lower() == "false", ibis.literal(0.0)),
@@ -96,20 +109,19 @@ def _number(column: Any) -> Any:
     return number.nullif(float("nan"))  # to the engine, NaN equals NaN
 
 
-def _date_number(column: Any, dates: Dates) -> Any:
+def _date_number(text: Any, dates: Dates) -> Any:
     """The number of the day, month or year, as a float; NULL for what is no date.
 
     Text is an ISO date or time, of which hours and time zones do not count, a month or a year.
     """
     import ibis
 
-    if column.type().is_string() or column.type().is_integer():
-        text = stripped(column.cast("string"))
+    if text.type().is_string():
         moment = ibis.coalesce(
             *((text + rest).try_cast("timestamp") for rest in ("", "-01", "-01-01"))
         )
     else:
-        moment = column.try_cast("timestamp")
+        moment = text.try_cast("timestamp")
     if dates.by == "day":
         number = moment.try_cast("date").epoch_seconds() / 86_400
     elif dates.by == "month":
@@ -134,14 +146,21 @@ def _between(number: Any, attribute: Attribute) -> Any:
     return ibis.cases((number.between(*_ends(attribute)), number), else_=ibis.null("float64"))
 
 
-def _numeric_code(number: Any, inside: Any, attribute: Attribute) -> Any:
+def _numeric_code(table: Any, name: str, attribute: Attribute) -> tuple[Any, Any]:
+    """The code of a number, and the table it belongs to."""
     import ibis
 
+    number = table[f"{name}_number"]
     low, high = _ends(attribute)
-    too_high = number > high if isinstance(attribute.values, Edges) else number >= high
+    if isinstance(attribute.values, Edges):
+        table, inside = _bin(table, _between(number, attribute), attribute.values.edges, name)
+        too_high = number > high
+    else:
+        inside = _floor(_between(number, attribute)) - low
+        too_high = number >= high
     last = attribute.declared - 1
     null, below, above = (None, 0, last) if attribute.outside == "clip" else (attribute.other,) * 3
-    return ibis.cases(
+    return table, ibis.cases(
         (number.isnull(), _code(null)),
         (number < low, _code(below)),
         (too_high, _code(above)),
@@ -187,8 +206,8 @@ def _join_bins(table: Any, number: Any, edges: Sequence[int | float], name: str)
     codes = pa.array(range(len(edges) - 1), pa.int64())
     starts = pa.array([float(edge) for edge in edges[:-1]], pa.float64())
     listed = ibis.memtable(pa.table({f"{name}_start": starts, f"{name}_bin": codes}))
-    table = table.mutate(**{f"{name}_number": number})
-    table = table.asof_join(listed, on=table[f"{name}_number"] >= listed[f"{name}_start"])
+    table = table.mutate(**{f"{name}_between": number})
+    table = table.asof_join(listed, on=table[f"{name}_between"] >= listed[f"{name}_start"])
     return table, table[f"{name}_bin"]
 
 
@@ -204,15 +223,6 @@ def _search(number: Any, edges: Sequence[int | float], first: int, last: int) ->
         _search(number, edges, first, middle - 1),
         _search(number, edges, middle, last),
     )
-
-
-def _text(column: Any) -> Any:
-    """What is compared with the labels: text without blanks around it, an integer or a decimal."""
-    if column.type().is_integer() or column.type().is_decimal():
-        return column
-    if column.type().is_floating():
-        column = column + 0.0  # −0 is 0
-    return stripped(column) if column.type().is_string() else column.cast("string")
 
 
 def _join_labels(table: Any, labelled: dict[str, Attribute]) -> Any:
