@@ -28,6 +28,7 @@ from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
 from hushtable.generators import continuous, sparse, unrelated
 from hushtable.kernel.counting import Counts
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Schema, ordinal
 from hushtable_papers.ispe_tasks import Grid, ranges, squares
@@ -192,7 +193,7 @@ def _settings(
     alpha = Fraction(epsilon) * Fraction(str(share))
     settings = {"alpha1": str(float(alpha)), "iterations": str(iterations)}
     if factor is not None:
-        chosen = Parameters.of(grid.schema, settings, 1 / alpha)
+        chosen = Parameters.of(grid.schema, settings, DiscreteLaplace(1 / alpha))
         apart = chosen.xi / math.sqrt(2 * math.log(grid.schema.cells))
         settings["xi"] = str(factor * apart)
     return settings

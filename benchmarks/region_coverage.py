@@ -23,8 +23,9 @@ from hushtable.families.regions.ask.ispe import Parameters, smoothed
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum, margins_of
+from hushtable.query.law import margins_of
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 SIZE, SCALE, LEVEL = 32, Fraction(4), 0.95
@@ -52,9 +53,9 @@ def _noise(random: np.random.Generator, size: int) -> Integers:
 
 def _regions(noisy: Integers, near: Neighbourhood, mechanism: str) -> Integers:
     if mechanism == "ispe":
-        chosen = Parameters.of(SCHEMA, {}, SCALE)
+        chosen = Parameters.of(SCHEMA, {}, DiscreteLaplace(SCALE))
         return grown_regions(smoothed(noisy, near, chosen), near, chosen.xi)
-    least = (2 * math.log(SIZE) + 4) * DiscreteLaplaceSum(SCALE, 1).variance
+    least = (2 * math.log(SIZE) + 4) * DiscreteLaplace(SCALE).variance
     return numbered(kd_boxes(noisy, least), noisy.shape)
 
 
@@ -66,7 +67,9 @@ def released(truth: Integers, mechanism: str, random: np.random.Generator) -> Re
     number = int(regions.max()) + 1
     counts = np.bincount(regions, truth, number).astype(np.int64) + _noise(random, number)
     reads = (lambda: noisy), (lambda: regions), (lambda: counts)
-    return RegionReader(near, *reads, Estimator(SCALE, SCALE), reference=False)
+    return RegionReader(
+        near, *reads, Estimator(DiscreteLaplace(SCALE), DiscreteLaplace(SCALE)), reference=False
+    )
 
 
 def coverage(truth: Integers, mechanism: str, releases: int) -> dict[tuple[str, str], float]:

@@ -33,8 +33,8 @@ PUBLIC_MAPS = {
 }
 
 # What each part may import of the others; its own files are always allowed.
-SHARED = {"arrays", "compiled", "errors", "scratch", "text"}
-READING = {"arrays", "errors", "kernel.maps.public", "schema", "text"}
+SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "scratch", "text"}
+READING = {"arrays", "errors", "kernel.maps.public", "kernel.privacy.noises", "schema", "text"}
 ANALYST = READING | {"kernel.privacy.loss", "query"}
 ALLOWED: dict[str, set[str]] = {
     "arrays": set(),
@@ -46,7 +46,8 @@ ALLOWED: dict[str, set[str]] = {
     # What a mistake in would break privacy: nothing of what is built on it.
     "kernel": set(),
     "kernel.processes": set(),
-    "kernel.privacy.loss": {"errors"},
+    "kernel.privacy.noises": set(),
+    "kernel.privacy.loss": {"errors", "kernel.privacy.noises"},
     "kernel.privacy": {"errors", "kernel.privacy.loss", "kernel.processes", "schema", "scratch"},
     "kernel.counting": SHARED | {"schema"},
     "kernel.maps": {"arrays", "compiled", "kernel.maps.public"},

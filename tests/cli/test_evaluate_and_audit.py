@@ -12,6 +12,7 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.evaluate import OWNER_ONLY
 from hushtable.families import MECHANISMS, find_mechanism
 from hushtable.kernel.curator import Curator
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 from .conftest import Hush
 
@@ -167,9 +168,9 @@ def test_a_violation_is_told_and_ends_with_code_1(
 ) -> None:
     price = Curator._price
 
-    def halved(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, Fraction]:
-        amount, scale = price(self, *arguments, **changes)
-        return amount, scale / 2
+    def halved(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, DiscreteLaplace]:
+        amount, noise = price(self, *arguments, **changes)
+        return amount, noise.times(Fraction(1, 2))
 
     monkeypatch.setattr(Curator, "_price", halved)
     (tmp_path / "tiny.toml").write_text(SCHEMA)

@@ -47,8 +47,8 @@ def test_a_summary_counts_empty_places_and_those_that_one_person_touches(
     found = asked.noisy_summary(structure, rule, epsilon="0.5")
     people = 2 if neighbours == "replace-one" else 1
     touched = people * max_rows * structure.entering
-    expected = empty_places_eta(structure.places, rule, found.scale)
-    assert asked.eta == expected + touched * laplace_eta(found.scale)
+    expected = empty_places_eta(structure.places, rule, found.noise.scale)
+    assert asked.eta == expected + touched * laplace_eta(found.noise.scale)
 
 
 @pytest.mark.parametrize("on", ["cells", "dyadic", "haar"])
@@ -128,7 +128,7 @@ def test_every_coefficient_is_counted_at_its_own_scale() -> None:
     found = asked.noisy_coefficients(whole, epsilon=1)
     blocks = [(np.zeros(whole.coefficient_shape)[where].size, f) for where, f in whole.blocks()]
     assert sum(size for size, _ in blocks) == found.values.size
-    expected = sum(size * laplace_eta(found.scale * factor) for size, factor in blocks)
+    expected = sum(size * laplace_eta(found.noise.scale * factor) for size, factor in blocks)
     assert asked.eta == expected > 0
 
 
@@ -140,7 +140,7 @@ def test_regions_are_counted_as_if_every_cell_were_one(neighbours: Neighbours) -
         asked = curator({0: 1}, Exposure(neighbours))
         regions = Regions(np.arange(12).reshape(SHAPE) % parts)
         found = asked.noisy_counts(regions, epsilon="0.01")
-        needed.append(found.values.size * laplace_eta(found.scale))
+        needed.append(found.values.size * laplace_eta(found.noise.scale))
         stated.add(asked.eta)
     (eta,) = stated
     assert eta >= max(needed) == needed[-1]

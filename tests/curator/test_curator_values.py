@@ -149,7 +149,7 @@ class TestScales:
         ]
         expected = [10 * max_rows * change for change in (total, counts, counts)]
         assert [scale for _, scale in noise.asked] == expected
-        assert [measurement.scale for measurement in measured] == expected
+        assert [measurement.noise.scale for measurement in measured] == expected
 
     @pytest.mark.parametrize("max_rows", [1, 3])
     @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -185,9 +185,9 @@ class TestScales:
         asked = curator(noise=noise, data=counts_of(dense))
         noisy = asked.noisy_coefficients(whole, epsilon="0.5")
         assert np.array_equal(noisy.values, whole.forward(dense.copy()) + 1)
-        assert noisy.scale == 2 * 3 * 2 * 2
+        assert noisy.noise.scale == 2 * 3 * 2 * 2
         factors = product([1, *[2] * 2, *[6] * 4], [3, *[Fraction(3, 5)] * 3], [1, 1])
-        expected = sorted(noisy.scale * a * b * c for a, b, c in factors)
+        expected = sorted(noisy.noise.scale * a * b * c for a, b, c in factors)
         drawn = sorted(scale for values, scale in noise.asked for _ in values.flat)
         assert drawn == expected
         assert asked.eta == len(noise.asked) * Fraction(1, 2**80)

@@ -30,6 +30,7 @@ from hushtable.kernel.curator import network_scores as families
 from hushtable.kernel.maps.rules import Filter, Kept, Threshold
 from hushtable.kernel.noise import bulk
 from hushtable.kernel.privacy.loss import NEIGHBOURS, Neighbours
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.schema import IntegerRange, Labels, Schema, Unit, ordinal
 
 RUNS = 100
@@ -194,9 +195,9 @@ def test_one_lower_bound_for_each_relation_or_for_every_schema() -> None:
 def a_fortieth_of_the_scale(patch: pytest.MonkeyPatch) -> None:
     price = Curator._price
 
-    def cheaper(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, Fraction]:
-        amount, scale = price(self, *arguments, **changes)
-        return amount, scale / 40
+    def cheaper(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, DiscreteLaplace]:
+        amount, noise = price(self, *arguments, **changes)
+        return amount, noise.times(Fraction(1, 40))
 
     patch.setattr(Curator, "_price", cheaper)
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.families.regions.densities import FLOOR, NoiseSum, cumulants, log_density, quadrature
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.families.regions.moments import quadrature
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.law import NoiseSum
+from hushtable.query.law.density import FLOOR, log_density, one_sided_reach
 
 SCALES = [Fraction(1, 2), Fraction(4, 3), Fraction(20)]
 
@@ -41,8 +43,8 @@ def convolved(pmf: np.ndarray, times: int, reach: int) -> np.ndarray:
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("terms", [1, 2, 3, 7, 40])
 def test_a_few_noises_have_the_density_of_their_convolution(scale: Fraction, terms: int) -> None:
-    noise = NoiseSum(scale, terms)
-    reach = math.ceil(noise.reach(1e-15))
+    noise = NoiseSum.of(DiscreteLaplace(scale), terms)
+    reach = math.ceil(one_sided_reach(noise, 1e-15))
     exact = convolved(laplace(scale, reach), terms, reach)
     found = np.exp(log_density(noise, 1)(np.arange(-reach, reach + 1.0)))
     large = exact > 1e-9 * exact.max()
@@ -54,7 +56,7 @@ def test_a_few_noises_have_the_density_of_their_convolution(scale: Fraction, ter
 def test_ten_thousand_noises_too(terms: int) -> None:
     """On every integer, and by the longer steps of wide sums."""
     scale = Fraction(4, 3)
-    noise = NoiseSum(scale, terms)
+    noise = NoiseSum.of(DiscreteLaplace(scale), terms)
     reach = math.ceil(8 * math.sqrt(noise.variance))
     exact = convolved(laplace(scale, 60), terms, reach)
     places = np.arange(-reach, reach + 1.0)
@@ -65,7 +67,7 @@ def test_ten_thousand_noises_too(terms: int) -> None:
 
 def test_a_region_count_less_its_cells_mixes_two_scales() -> None:
     cells, region = Fraction(3), Fraction(1)
-    noise = NoiseSum(cells, 4, region, 1)
+    noise = NoiseSum.of(DiscreteLaplace(cells), 4) + NoiseSum.of(DiscreteLaplace(region), 1)
     reach = 400
     exact = np.convolve(convolved(laplace(cells, reach), 4, reach), laplace(region, reach))[
         reach : 3 * reach + 1
@@ -73,7 +75,7 @@ def test_a_region_count_less_its_cells_mixes_two_scales() -> None:
     found = np.exp(log_density(noise)(np.arange(-reach, reach + 1.0)))
     large = exact > 1e-9 * exact.max()
     assert found[large] == pytest.approx(exact[large], rel=1e-5)
-    one, four = (DiscreteLaplaceSum(s, n).variance for s, n in ((region, 1), (cells, 4)))
+    one, four = (NoiseSum.of(DiscreteLaplace(s), n).variance for s, n in ((region, 1), (cells, 4)))
     assert noise.variance == pytest.approx(one + four)
 
 
@@ -93,7 +95,7 @@ def test_the_papers_densities_are_the_limit_of_ours(terms: int, formula: object)
     """A discrete Laplace noise of a large scale is a continuous one."""
     scale = 2000
     z = np.arange(-15 * scale, 15 * scale + 1.0, 50)
-    ours = np.exp(log_density(NoiseSum(Fraction(scale), terms))(z))
+    ours = np.exp(log_density(NoiseSum.of(DiscreteLaplace(Fraction(scale)), terms))(z))
     assert ours == pytest.approx(formula(z, float(scale)), rel=2e-3)  # type: ignore[operator]
     step = 0.01
     grid = np.arange(-60, 60, step)
@@ -111,19 +113,21 @@ def test_theorem_4_3_has_these_for_special_cases() -> None:
 
 
 def test_far_tails_fall_on_and_never_rise() -> None:
-    for noise in (NoiseSum(Fraction(2), 500), NoiseSum(Fraction(2), 3, Fraction(9), 1)):
+    two, nine = DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(9))
+    for noise in (NoiseSum.of(two, 500), NoiseSum.of(two, 3) + NoiseSum.of(nine, 1)):
         table = log_density(noise)
         levels = table(np.arange(0.0, 40 * math.sqrt(noise.variance)))
         steps = np.diff(levels)
         assert (steps < 0).all()
         assert (np.diff(steps) < 1e-3).all()  # log-concave, up to the straight lines of the table
-        assert steps[-1] == pytest.approx(-1 / noise.widest)
+        assert steps[-1] == pytest.approx(-min(one.rate for _, one, _ in noise.terms))
 
 
 def test_gauss_nodes_integrate_polynomials() -> None:
-    noise = NoiseSum(Fraction(3), 2)
+    one = DiscreteLaplace(Fraction(3))
+    noise = NoiseSum.of(one, 2)
     nodes, weights = quadrature(noise, 32)
-    variance, fourth = cumulants(Fraction(3))
+    variance, fourth = one.variance, one.fourth_cumulant
     assert weights.sum() == pytest.approx(1)
     assert weights @ nodes**2 == pytest.approx(2 * variance, rel=1e-6)
     assert weights @ nodes**4 == pytest.approx(2 * fourth + 3 * (2 * variance) ** 2, rel=1e-6)
@@ -137,7 +141,7 @@ def log_moment(scale: Fraction, t: float) -> float:
 
 
 def test_many_noises_tend_to_the_normal_law() -> None:
-    noise = NoiseSum(Fraction(5), 10_000)
+    noise = NoiseSum.of(DiscreteLaplace(Fraction(5)), 10_000)
     spread = math.sqrt(noise.variance)
     z = np.linspace(-3, 3, 25)
     found = log_density(noise)(z * spread)
@@ -145,5 +149,5 @@ def test_many_noises_tend_to_the_normal_law() -> None:
 
 
 def test_without_noise_there_is_one_value() -> None:
-    table = log_density(NoiseSum(Fraction(1, 10**6), 5))
+    table = log_density(NoiseSum.of(DiscreteLaplace(Fraction(1, 10**6)), 5))
     assert np.exp(table(np.array([-1.0, 0.0, 1.0]))).tolist() == [0.0, 1.0, 0.0]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hushtable.families.regions.densities import cumulants
 from hushtable.families.regions.moments import Parts, part_cumulants
 from hushtable.families.regions.posterior import (
     Estimator,
@@ -20,9 +19,13 @@ from hushtable.families.regions.posterior import (
     Prior,
     added,
     climb,
-    cornish_fisher,
-    nearly_normal,
 )
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.law.normal import cornish_fisher, nearly_normal
+
+
+def estimator_of(cell: Fraction, region: Fraction, prior: Prior = "uniform") -> Estimator:
+    return Estimator(DiscreteLaplace(cell), DiscreteLaplace(region), prior)
 
 
 def pmf(scale: float, x: np.ndarray) -> np.ndarray:
@@ -78,7 +81,7 @@ def test_a_part_has_the_posterior_of_brute_force(
         expected = np.where(places < 0, 0, expected)
         expected /= expected.sum()
     apart = count - sum(siblings) - sum(cells)
-    estimator = Estimator(s1, s2, prior)  # type: ignore[arg-type]
+    estimator = estimator_of(s1, s2, prior)  # type: ignore[arg-type]
     hill = estimator.posterior(Part(len(cells), len(siblings), sum(cells), apart))
     assert hill.step == 1
     found = dict(zip(hill.places.tolist(), hill.mass.tolist(), strict=True))
@@ -90,9 +93,9 @@ def test_a_part_has_the_posterior_of_brute_force(
 
 def test_halving_either_scale_changes_the_posterior() -> None:
     part = Part(2, 3, 10.0, 4.0)
-    plain = Estimator(Fraction(2), Fraction(3)).posterior(part).cumulants
+    plain = estimator_of(Fraction(2), Fraction(3)).posterior(part).cumulants
     for scales in ((Fraction(1), Fraction(3)), (Fraction(2), Fraction(3, 2))):
-        other = Estimator(*scales).posterior(part).cumulants
+        other = estimator_of(*scales).posterior(part).cumulants
         assert abs(other[1] / plain[1] - 1) > 0.05
 
 
@@ -100,7 +103,7 @@ class TestNeighbours:
     """Cells that are taken to be equal."""
 
     CELLS, REST, SIBLINGS = np.array([4.0, 6.0, 3.0]), 15.0, 2
-    ESTIMATOR = Estimator(Fraction(3, 2), Fraction(2))
+    ESTIMATOR = estimator_of(Fraction(3, 2), Fraction(2))
 
     def brute_force(self, times: int, target: float, siblings: int) -> np.ndarray:
         theta = np.arange(-60, 90)
@@ -139,7 +142,7 @@ class TestNeighbours:
             noise = random.laplace(0, 20, 5).round()
             rest = 5 * 100 + random.laplace(0, 20)
             for likelihood in covered:
-                hill = Estimator(Fraction(20), Fraction(20)).alike(
+                hill = estimator_of(Fraction(20), Fraction(20)).alike(
                     100 + noise[:5],
                     float(rest),
                     0,
@@ -167,8 +170,8 @@ SIZES = st.one_of(st.integers(1, 12), st.integers(60, 300), st.integers(500, 20_
 def test_many_at_once_agree_with_each_by_itself(
     cells: int, siblings: int, surprise: float, scales: tuple[int, int]
 ) -> None:
-    estimator = Estimator(Fraction(scales[0]), Fraction(scales[1]))
-    one, region = (cumulants(Fraction(scale))[0] for scale in scales)
+    estimator = estimator_of(Fraction(scales[0]), Fraction(scales[1]))
+    one, region = (DiscreteLaplace(Fraction(scale)).variance for scale in scales)
     apart = round(surprise * math.sqrt((cells + siblings) * one + region))
     parts = Parts(
         np.array([cells]), np.array([siblings]), np.array([7.0]), np.array([float(apart)])
@@ -183,7 +186,7 @@ def test_many_at_once_agree_with_each_by_itself(
 
 
 def test_a_non_negative_prior_reaches_many_at_once_too() -> None:
-    estimator = Estimator(Fraction(4), Fraction(4), "non-negative")
+    estimator = estimator_of(Fraction(4), Fraction(4), "non-negative")
     parts = Parts(
         np.array([1, 1, 5, 3]),
         np.array([0, 2, 0, 9]),
@@ -198,7 +201,7 @@ def test_a_non_negative_prior_reaches_many_at_once_too() -> None:
 
 
 def test_sums_of_posteriors_are_convolved() -> None:
-    estimator = Estimator(Fraction(3), Fraction(5))
+    estimator = estimator_of(Fraction(3), Fraction(5))
     hills = [
         estimator.posterior(Part(k, m, 5.0, d)) for k, m, d in ((1, 0, 9), (2, 3, -4), (70, 5, 60))
     ]
@@ -227,7 +230,7 @@ def test_ends_leave_half_of_the_rest_on_either_side() -> None:
 
 
 def test_wide_hills_are_laid_out_by_longer_steps() -> None:
-    estimator = Estimator(Fraction(10**6), Fraction(10**6))
+    estimator = estimator_of(Fraction(10**6), Fraction(10**6))
     hill = estimator.posterior(Part(1, 0, 0.0, 0.0))
     assert hill.step > 1 and len(hill.mass) < 2**14 + 8
     # two equal Laplace likelihoods at one place: one of half the scale
@@ -236,7 +239,7 @@ def test_wide_hills_are_laid_out_by_longer_steps() -> None:
 
 def test_a_hill_is_found_however_far_apart_its_observations_are() -> None:
     for apart in (0.0, 1e3, -1e9, 2.0**62):
-        hill = Estimator(Fraction(2), Fraction(3)).posterior(Part(1, 4, 5.0, apart))
+        hill = estimator_of(Fraction(2), Fraction(3)).posterior(Part(1, 4, 5.0, apart))
         assert math.isfinite(hill.mean) and hill.mass.sum() == pytest.approx(1)
         # the region's count, less four cells, is the wider noise: it gives way
         assert min(0.0, apart) - 200 <= hill.mean - 5 <= max(0.0, apart) + 200
@@ -250,7 +253,7 @@ def test_climbing_finds_the_mode_of_any_concave_function() -> None:
 
 
 def test_intervals_of_sums_by_cumulants_agree_with_convolution() -> None:
-    estimator = Estimator(Fraction(5), Fraction(3))
+    estimator = estimator_of(Fraction(5), Fraction(3))
     parts = [Part(1 + i % 7, i % 5, 3.0, float((-1) ** i * i % 13)) for i in range(40)]
     hills = [estimator.posterior(part) for part in parts]
     law = PosteriorLaw(sum(h.cumulants for h in hills), lambda: hills, len(hills))
@@ -283,7 +286,7 @@ def test_intervals_by_cumulants_are_not_short(
     prior: Prior,
     confidence: float,
 ) -> None:
-    estimator = Estimator(Fraction(scales[0]), Fraction(scales[1]), prior)
+    estimator = estimator_of(Fraction(scales[0]), Fraction(scales[1]), prior)
     hills = [
         estimator.posterior(Part(k, m, 9.0, round(surprise * max(scales) * math.sqrt(k + m + 1))))
         for (k, m), surprise in zip(numbers, surprises, strict=False)
@@ -301,7 +304,7 @@ def test_intervals_cover_as_often_as_they_say(cells: int, siblings: int, confide
     """Over the noise of one table, and all tables alike: the prior is uniform."""
     s1, s2, tries = 6, 4, 400
     random = np.random.default_rng(cells * 10 + siblings)
-    estimator = Estimator(Fraction(s1), Fraction(s2))
+    estimator = estimator_of(Fraction(s1), Fraction(s2))
     alpha = [math.exp(-1 / s) for s in (s1, s2)]
 
     def noise(a: float, size: int) -> np.ndarray:

@@ -17,8 +17,9 @@ from hushtable.families.regions.crossing import Layout
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
 from hushtable.families.regions.read import RegionReader
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum, margins_of
+from hushtable.query.law import NoiseSum, margins_of
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 RAMP = 100 + 3 * np.arange(32)
@@ -39,16 +40,16 @@ def read_of(
     noisy = truth + discrete_laplace(random, cell, len(truth))
     near = Neighbourhood.in_order(schema.shape)
     if mechanism == "ispe":
-        chosen = Parameters.of(schema, {}, cell)
+        chosen = Parameters.of(schema, {}, DiscreteLaplace(cell))
         regions = grown_regions(smoothed(noisy, near, chosen), near, chosen.xi)
     else:
-        boxes = kd_boxes(noisy, 4 * DiscreteLaplaceSum(cell, 1).variance)
+        boxes = kd_boxes(noisy, 4 * DiscreteLaplace(cell).variance)
         regions = numbered(boxes, truth.shape)
     number = int(regions.max()) + 1
     counts = np.bincount(regions, truth, number).astype(np.int64)
     counts += discrete_laplace(random, region, number)
     reads = (lambda: noisy), (lambda: regions), (lambda: counts)
-    return RegionReader(near, *reads, Estimator(cell, region))
+    return RegionReader(near, *reads, Estimator(DiscreteLaplace(cell), DiscreteLaplace(region)))
 
 
 RELEASES = 500
@@ -91,7 +92,7 @@ def promise() -> Promise:
     """Six cells in regions of three, two and one."""
     noisy, regions = np.array([9, 11, 10, 52, 47, 80]), np.array([0, 0, 0, 1, 1, 2])
     layout = Layout(noisy, regions, np.array([33, 95, 77]))
-    return Promise(Estimator(Fraction(3), Fraction(2)), layout)
+    return Promise(Estimator(DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(2))), layout)
 
 
 def seen(cells: int, noisy: float, regions: int = CUT, counted: float = 0.0) -> Seen:
@@ -99,14 +100,14 @@ def seen(cells: int, noisy: float, regions: int = CUT, counted: float = 0.0) -> 
 
 
 def half(scale: int, number: int, miss: float) -> float:
-    return DiscreteLaplaceSum(Fraction(scale), number).half_width(1 - miss)
+    return NoiseSum.of(DiscreteLaplace(Fraction(scale)), number).half_width(1 - miss)
 
 
 def test_a_question_that_cuts_a_region_has_the_noise_of_its_cells(promise: Promise) -> None:
     asked = seen(2, 20.0)
     low, high = promise.ends(asked, 0.9)
     assert (low[0], high[0]) == (20 - half(3, 2, 0.075), 20 + half(3, 2, 0.075))
-    assert promise.variances(asked)[0] == DiscreteLaplaceSum(Fraction(3), 2).variance
+    assert promise.variances(asked)[0] == NoiseSum.of(DiscreteLaplace(Fraction(3)), 2).variance
 
 
 def test_whole_regions_have_the_noise_of_their_counts_too(promise: Promise) -> None:
@@ -114,7 +115,7 @@ def test_whole_regions_have_the_noise_of_their_counts_too(promise: Promise) -> N
     low, high = promise.ends(asked, 0.9)
     assert low[0] == max(30 - half(3, 3, 0.075), 33 - half(2, 1, 0.025))
     assert high[0] == min(30 + half(3, 3, 0.075), 33 + half(2, 1, 0.025))
-    assert promise.variances(asked)[0] == DiscreteLaplaceSum(Fraction(2), 1).variance
+    assert promise.variances(asked)[0] == DiscreteLaplace(Fraction(2)).variance
 
 
 def test_most_of_the_cells_are_all_regions_less_the_others(promise: Promise) -> None:
@@ -134,7 +135,10 @@ def test_what_contradicts_itself_is_answered_by_the_cells(promise: Promise) -> N
 
 
 def test_no_count_is_negative(promise: Promise) -> None:
-    bounded = Promise(Estimator(Fraction(3), Fraction(2), "non-negative"), promise.layout)
+    bounded = Promise(
+        Estimator(DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(2)), "non-negative"),
+        promise.layout,
+    )
     for noisy in (-300.0, 2.0):
         low, high = bounded.ends(seen(2, noisy), 0.95)
         assert low[0] == 0 <= high[0]

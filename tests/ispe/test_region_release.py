@@ -26,6 +26,7 @@ from hushtable.generators import continuous
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.batch import range_boxes
 from hushtable.release import Release
 from hushtable.release.store import write_arrays
@@ -156,9 +157,9 @@ def test_bad_settings_are_refused_before_anything_is_spent(name: str, value: str
 
 def test_defaults_follow_the_noise() -> None:
     """Twice the noise, twice ξ; without noise no smoothing, and only equal cells are alike."""
-    one, two = (Parameters.of(SCHEMA, {}, Fraction(s)) for s in (40, 80))
+    one, two = (Parameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(s))) for s in (40, 80))
     assert two.xi / one.xi == pytest.approx(2, rel=1e-3)
-    quiet = Parameters.of(SCHEMA, {}, Fraction(1, 1000))
+    quiet = Parameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(1, 1000)))
     assert (quiet.iterations, quiet.xi) == (0, 0.5)
 
 
@@ -456,7 +457,9 @@ def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None
     labels[:, 20:] = 1
     layout = Layout(cells, labels, np.array([0, 8000]))
     neighbourhood = Neighbourhood.in_order((40, 40))
-    credible = credible_cells(layout, neighbourhood, Estimator(Fraction(5), Fraction(5)))
+    credible = credible_cells(
+        layout, neighbourhood, Estimator(DiscreteLaplace(Fraction(5)), DiscreteLaplace(Fraction(5)))
+    )
     credible = credible.reshape(40, 40)
     assert credible[:, :16].mean() > 0.9 and not credible[:, 24:].any()
     alike = Alike.of(layout, neighbourhood, np.array([45, 0, 75, 70]), credible.reshape(-1))
@@ -465,7 +468,7 @@ def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None
     assert alike.rest[0] == pytest.approx(
         -cells[:, :20].sum() + cells[1, 4:7].sum() + cells[0, 5] + cells[2, 5]
     )
-    quiet = Estimator(Fraction(1, 2), Fraction(5))
+    quiet = Estimator(DiscreteLaplace(Fraction(1, 2)), DiscreteLaplace(Fraction(5)))
     assert not credible_cells(layout, neighbourhood, quiet).any()
 
 

@@ -11,6 +11,7 @@ from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.posterior import Estimator, Part
 from hushtable.families.regions.read import RegionReader
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
 from hushtable.schema import IntegerRange, Labels, Schema, ordinal
 
@@ -69,7 +70,7 @@ def reader() -> RegionReader:
         lambda: cells.reshape(3, 3),
         partition,
         lambda: counts,
-        Estimator(SCALE, SCALE),
+        Estimator(DiscreteLaplace(SCALE), DiscreteLaplace(SCALE)),
     )
 
 
@@ -96,7 +97,7 @@ def test_the_posterior_mean() -> None:
 
 def test_the_first_observation_alone_gives_the_first_curve() -> None:
     """Pr₁ of Figure 6: without the region's count, the sum of the cells and twice their noise."""
-    far = Estimator(SCALE, Fraction(10**6))
+    far = Estimator(DiscreteLaplace(SCALE), DiscreteLaplace(Fraction(10**6)))
     hill = far.posterior(Part(2, 2, Y[5] + Y[6], 0.0))
     assert hill.mean == pytest.approx(Y[5] + Y[6], abs=0.1)
     assert hill.cumulants[1] == pytest.approx(4 * 20**2, rel=0.01)

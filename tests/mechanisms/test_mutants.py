@@ -16,6 +16,7 @@ from hushtable.kernel.curator import Curator, LargestPart, Measurement, Regions
 from hushtable.kernel.curator.holding import dense_counts
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import Exposure
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.schema import Unit
 
 Patch = pytest.MonkeyPatch
@@ -25,9 +26,9 @@ E = Fraction(EPSILON)
 def halve_the_scale(patch: Patch) -> None:
     price = Curator._price
 
-    def halved(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, Fraction]:
-        amount, scale = price(self, *arguments, **changes)
-        return amount, scale / 2
+    def halved(self: Curator, *arguments: Any, **changes: Any) -> tuple[Fraction, DiscreteLaplace]:
+        amount, noise = price(self, *arguments, **changes)
+        return amount, noise.times(Fraction(1, 2))
 
     patch.setattr(Curator, "_price", halved)
 
@@ -78,13 +79,13 @@ def charge_after_drawing(patch: Patch) -> None:
 
 def noise_on_occupied_cells_only(patch: Patch) -> None:
     def ask(self: Any, transform: Any, *, epsilon: Any) -> Measurement:
-        amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
+        amount, noise = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         self._account.charge(amount)
         values = dense_counts(self._Curator__held.data, self.shape)
         occupied = values[values > 0]
-        self._noise.add_laplace(occupied, scale)
+        self._noise.add_laplace(occupied, noise.scale)
         values[values > 0] = occupied
-        return Measurement(values, scale, amount, {})
+        return Measurement(values, noise, amount, {})
 
     patch.setattr(Curator, "noisy_coefficients", ask)
 
@@ -95,7 +96,8 @@ def tell_the_true_total(patch: Patch) -> None:
     def ask(self: Any, transform: Any, *, epsilon: Any) -> Measurement:
         answer = noisy_coefficients(self, transform, epsilon=epsilon)
         total = int(self._Curator__held.data.counts.sum())
-        return Measurement(answer.values + 0 * total, answer.scale + total, answer.epsilon, {})
+        noise = DiscreteLaplace(answer.noise.scale + total)
+        return Measurement(answer.values + 0 * total, noise, answer.epsilon, {})
 
     patch.setattr(Curator, "noisy_coefficients", ask)
 

@@ -24,6 +24,7 @@ from hushtable.families.linear.reading import ProductReading
 from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
@@ -132,9 +133,9 @@ def test_the_levels_of_haar_are_one_run_each() -> None:
 def test_every_sub_matrix_has_thresholds_of_its_own() -> None:
     transform = Product((Haar(8), Identity(3)))
     noisy = np.random.default_rng(1).integers(-9, 9, (8, 3))
-    before = shrinkage(noisy, transform, Fraction(2))
+    before = shrinkage(noisy, transform, DiscreteLaplace(Fraction(2)))
     noisy[:, 1] *= 100
-    changed = before != shrinkage(noisy, transform, Fraction(2))
+    changed = before != shrinkage(noisy, transform, DiscreteLaplace(Fraction(2)))
     assert before.shape == Bands.of(transform).shape == (4, 3)
     assert changed[:, 1].any() and not changed[:, [0, 2]].any()
 
@@ -155,7 +156,7 @@ def test_thresholds_are_rounded_down_from_those_of_each_subband(
     noisy = np.random.default_rng(piece).normal(0, 1, transform.coefficient_shape)
     noisy = (noisy * float(6 * (scale + 1))).round().astype(np.int64)
     with mock.patch.object(module, "_PIECE", piece):
-        thresholds = shrinkage(noisy.copy(), transform, scale)
+        thresholds = shrinkage(noisy.copy(), transform, DiscreteLaplace(scale))
     members = subbands(transform)
     assert set(members) == set(np.ndindex(*thresholds.shape)) and max(map(len, members)) > 1
     for band, places in members.items():
@@ -208,10 +209,14 @@ def readers(
     transform: Product, noisy: np.ndarray, scale: Fraction
 ) -> tuple[ShrunkenCoefficients, NoisyCoefficients]:
     """The same coefficients, shrunken and as they are."""
-    thresholds, bands = shrinkage(noisy, transform, scale), Bands.of(transform)
+    thresholds, bands = shrinkage(noisy, transform, DiscreteLaplace(scale)), Bands.of(transform)
     return (
-        ShrunkenCoefficients(transform, lambda *cut: noisy[cut], scale, bands, thresholds),
-        NoisyCoefficients(ProductReading.of(transform), lambda *cut: noisy[cut], scale, ""),
+        ShrunkenCoefficients(
+            transform, lambda *cut: noisy[cut], DiscreteLaplace(scale), bands, thresholds
+        ),
+        NoisyCoefficients(
+            ProductReading.of(transform), lambda *cut: noisy[cut], DiscreteLaplace(scale), ""
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from hushtable.families.linear.ask.hierarchical import trees
 from hushtable.families.linear.reading import reading_of
 from hushtable.families.linear.trees import best_tree
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Tree
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.schema import Schema
 
 ONE = Fraction(1)
@@ -162,7 +162,7 @@ def even_shapes(size: int, depth: int) -> Iterator[tuple[int, ...]]:
 def mean_variance(axis: AxisTransform, starts: Any, stops: Any, axes: int = 1) -> float:
     """The mean over ranges, or over boxes of two equal axes, of the exact variance at ε = 1."""
     gain = float(reading_of(axis).gains(starts, stops).sum(axis=1).mean())
-    return gain**axes * DiscreteLaplaceSum(Fraction(axis.levels**axes), 1).variance
+    return gain**axes * DiscreteLaplace(Fraction(axis.levels**axes)).variance
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_ranges_beside_those_of_privelet(size: int, axes: int, most: float, plai
         starts, stops = starts[starts < stops], stops[starts < stops]
     wavelet = mean_variance(Haar(size), starts, stops, axes)
     assert mean_variance(best_tree(size), starts, stops, axes) / wavelet <= most
-    identity = ((size + 2) / 3) ** axes * DiscreteLaplaceSum(ONE, 1).variance
+    identity = ((size + 2) / 3) ** axes * DiscreteLaplace(ONE).variance
     assert identity / wavelet == pytest.approx(plain, rel=0.003 if size > 1024 else 4e-4)
 
 

@@ -31,8 +31,9 @@ from hushtable.kernel.maps import Haar, Identity, Nominal
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import LARGEST_SCALE, Neighbours
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.law import NoiseSum
 from hushtable.schema import Schema
 
 ONE = Fraction(1)
@@ -61,7 +62,7 @@ def reader_of(content: Any) -> NoisyCoefficients:
     values = content.arrays["coefficients"]
     reading = ProductReading.of(product_from_dict(content.parameters["transform"]))
     return NoisyCoefficients(
-        reading, lambda *cut: values[cut], Fraction(content.noise["scale"]), ""
+        reading, lambda *cut: values[cut], DiscreteLaplace(Fraction(content.noise["scale"])), ""
     )
 
 
@@ -165,9 +166,9 @@ def test_ordered_axes_get_haar_and_hierarchies_the_nominal_wavelet() -> None:
 def test_the_scale_is_the_product_of_the_levels_over_epsilon() -> None:
     """1 + ⌈log₂ 11⌉ along the ages, 3 along the jobs, 1 along plain axes."""
     schema = schema_of(AGE, JOB)
-    assert releases("privelet", schema, {}, 1)[0].scale == 5 * 3
-    assert releases("privelet+", schema, {"identity": "job"}, 1)[0].scale == 5
-    assert releases("privelet+", schema, {"identity": "age,job"}, 1)[0].scale == 1
+    assert releases("privelet", schema, {}, 1)[0].noise.scale == 5 * 3
+    assert releases("privelet+", schema, {"identity": "job"}, 1)[0].noise.scale == 5
+    assert releases("privelet+", schema, {"identity": "age,job"}, 1)[0].noise.scale == 1
 
 
 def test_equation_7_puts_age_and_gender_of_the_papers_census_into_s_a() -> None:
@@ -284,7 +285,7 @@ def test_with_all_axes_plain_it_is_basic(neighbours: Neighbours) -> None:
     for box in all_boxes(schema.shape)[::11]:
         region = (Box(tuple(CodeSet.of(ends) for ends in box)),)
         law = reader_of(plain).law(region)
-        known = DiscreteLaplaceSum(Fraction(basic.noise["scale"]), region[0].cells)
+        known = NoiseSum.of(DiscreteLaplace(Fraction(basic.noise["scale"])), region[0].cells)
         assert law.variance == pytest.approx(known.variance, rel=1e-12)
         assert law.half_width(0.95) == known.half_width(0.95)
 

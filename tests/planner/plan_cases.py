@@ -16,7 +16,6 @@ from hushtable.kernel.maps import Product
 from hushtable.planner.forecast import Setting
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, Region
-from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.schema import Schema
 
 AGE = {"name": "age", "kind": "ordinal", "range": [0, 6]}
@@ -81,9 +80,9 @@ def explicit_variances(
     read = ProductReading.of(product)
     units = np.eye(count).reshape(count, *product.coefficient_shape)
     reading = np.stack([read.inverse(unit).reshape(-1) for unit in units])
-    scale, variances = setting.scale(product), np.zeros(product.coefficient_shape)
+    noise, variances = setting.noise(product), np.zeros(product.coefficient_shape)
     for where, factor in product.blocks():
-        variances[where] = DiscreteLaplaceSum(scale * factor, 1).variance
+        variances[where] = noise.times(factor).variance
     weights = np.stack([cells.reshape(-1) for cells in questions]) @ reading.T
     return np.asarray(np.square(weights) @ variances.reshape(-1))
 

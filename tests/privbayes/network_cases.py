@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushtable.families.network.fit import FittedNetwork, NoisyTables
 from hushtable.families.network.network import Link, Network
 from hushtable.families.network.read import NetworkReader
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.schema import Attribute, Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 JOBS = Hierarchy.from_tree({"office": ["clerk", "boss"], "field": ["farmer", "driver", "miner"]})
@@ -68,15 +68,13 @@ def random_fit(
         network=network,
         noisy=NoisyTables(
             tuple(table.astype(np.int64) for table in noisy),
-            tuple(Fraction(2 + i) for i in range(len(tables))),
+            tuple(DiscreteLaplace(Fraction(2 + i)) for i in range(len(tables))),
             rows=round(total),
-            rows_scale=Fraction(3),
+            rows_noise=DiscreteLaplace(Fraction(3)),
         ),
         total=total,
         total_variance=4.0,
-        variances=tuple(
-            DiscreteLaplaceSum(Fraction(2 + i), 1).variance for i in range(len(tables))
-        ),
+        variances=tuple(DiscreteLaplace(Fraction(2 + i)).variance for i in range(len(tables))),
         tables=tables,
         conditionals=tuple(conditionals),
         parent_counts=tuple(family.sum(axis=-1) for family in families),

@@ -19,9 +19,9 @@ from hushtable.families.network.fit import fit
 from hushtable.families.network.network import MOST_ROWS, Link, Network
 from hushtable.families.network.read import NetworkReader
 from hushtable.kernel.counting import CodedColumns
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum, margins_of, simultaneous
-from hushtable.query.linear import linear_noise
+from hushtable.query.law import NoiseSum, margins_of, simultaneous
 from hushtable.query.sql import parse_where
 from hushtable.schema import IntegerRange, Schema, ordinal
 from hushtable_papers.real_tables import adult
@@ -75,7 +75,7 @@ def test_a_table_tells_what_its_cells_add_up_to(
         assert isinstance(law, MeasuredLaw) and not law.estimate
         assert law.measured == pytest.approx(np.average([t for t, _ in told], weights=weights))
         assert law.noise.variance == pytest.approx(1 / sum(weights))
-        rows = NoisyRows(fitted.noisy.rows, DiscreteLaplaceSum(Fraction(3), 1))
+        rows = NoisyRows(fitted.noisy.rows, DiscreteLaplace(Fraction(3)))
         assert law.rows == (rows if inside.all() else None)
 
 
@@ -114,7 +114,7 @@ class TestTotals:
     """The number of rows was drawn before the tables, and may have chosen them."""
 
     def test_the_interval_is_what_the_tables_and_the_number_of_rows_leave_room_for(self) -> None:
-        noise, rows = _noise(), NoisyRows(120, DiscreteLaplaceSum(Fraction(2), 1))
+        noise, rows = _noise(), NoisyRows(120, DiscreteLaplace(Fraction(2)))
         wide, narrow = noise.reach(0.025), rows.noise.reach(0.025)
         assert narrow < wide
         below, above = MeasuredLaw(118.0, 115.0, noise, rows).margins(0.95)
@@ -122,13 +122,13 @@ class TestTotals:
         assert (118 - below, 118 + above) == pytest.approx((low, high))
 
     def test_where_both_disagree_the_tables_are_believed(self) -> None:
-        noise, rows = _noise(), NoisyRows(10_000, DiscreteLaplaceSum(Fraction(2), 1))
+        noise, rows = _noise(), NoisyRows(10_000, DiscreteLaplace(Fraction(2)))
         below, above = MeasuredLaw(115.0, 115.0, noise, rows).margins(0.95)
         assert below == above == noise.reach(0.025)
 
     def test_at_its_limits_the_number_of_rows_speaks_to_one_side(self) -> None:
         """An empty table, whose noise was negative, has one row: that does not say that it has."""
-        noise = DiscreteLaplaceSum(Fraction(2), 1)
+        noise = DiscreteLaplace(Fraction(2))
         half = noise.reach(0.01)
         assert NoisyRows(1, noise).ends(0.01) == (0, 1 + half)
         assert NoisyRows(2, noise).ends(0.01) == (2 - half, 2 + half)
@@ -140,14 +140,12 @@ class TestTotals:
         random, truth, releases = np.random.default_rng(limit), 20_000, 4000
         rows = discrete_laplace(random, 50, (releases,))
         few, many = (_sums(random, cells, releases) for cells in (300, 22_500))
-        laws = {
-            cells: linear_noise(Fraction(2), {(1.0, Fraction(1)): cells}) for cells in (300, 22_500)
-        }
+        laws = {cells: NoiseSum.of(DiscreteLaplace(Fraction(2)), cells) for cells in (300, 22_500)}
         missed = 0
         for i in range(releases):
             chosen = 22_500 if rows[i] > limit else 300
             measured = float(truth + (many if chosen == 22_500 else few)[i])
-            seen = NoisyRows(int(truth + rows[i]), DiscreteLaplaceSum(Fraction(50), 1))
+            seen = NoisyRows(int(truth + rows[i]), DiscreteLaplace(Fraction(50)))
             below, above = MeasuredLaw(measured, measured, laws[chosen], seen).margins(0.9)
             missed += not measured - below <= truth <= measured + above
         assert stats.binom.sf(missed - 1, releases, 0.1) > 1e-9
@@ -173,7 +171,13 @@ def test_a_thousand_intervals_hold_all_at_once() -> None:
     random, truth, held, releases = np.random.default_rng(5), np.full(1000, 300), 0, 60
     for _ in range(releases):
         noisy = truth + discrete_laplace(random, 10, (1000,))
-        fitted = fit(network, [noisy], scales=[Fraction(10)], rows=300_000, rows_scale=Fraction(9))
+        fitted = fit(
+            network,
+            [noisy],
+            noises=[DiscreteLaplace(Fraction(10))],
+            rows=300_000,
+            rows_noise=DiscreteLaplace(Fraction(9)),
+        )
         reader = NetworkReader(network, lambda fitted=fitted: fitted)
         found = reader.group((Box.full((1000,)),), [(0, [(i, i + 1) for i in range(1000)])])
         level = simultaneous(0.95, 1000)
@@ -217,12 +221,16 @@ def test_what_is_missed_is_judged_by_what_parents_tell(part: float) -> None:
     tables = [np.zeros((4, 4), np.int64) for _ in range(2)]
     for table, other in zip(tables, data.columns[1:], strict=True):
         np.add.at(table, (data.columns[0], other), 1)
-    fitted = fit(network, tables, scales=[Fraction(1)] * 2, rows=20_000, rows_scale=Fraction(0))
+    fitted = fit(
+        network, tables, noises=[DiscreteLaplace(Fraction(1))] * 2, rows=20_000, rows_noise=None
+    )
     # Of each pair of equal codes part/4 of all rows are more than chance; each spread is 3/16.
     assert missed_part(fitted) == pytest.approx(part / math.sqrt(3), abs=0.02)
     alone = Network(schema, (Link(0), Link(1), Link(2)))
     lone = [np.bincount(column, minlength=4) for column in data.columns]
-    fitted = fit(alone, lone, scales=[Fraction(1)] * 3, rows=20_000, rows_scale=Fraction(0))
+    fitted = fit(
+        alone, lone, noises=[DiscreteLaplace(Fraction(1))] * 3, rows=20_000, rows_noise=None
+    )
     assert missed_part(fitted) == 1  # nothing was measured, anything may be missed
 
 
@@ -232,8 +240,8 @@ def test_noise_hides_dependences_that_may_be_missed() -> None:
         network = network_of("a chain")
         shapes = [network.shape(table) for table in network.measured]
         tables = [np.full(shape, 8400 // math.prod(shape)) for shape in shapes]
-        scales = [Fraction(scale)] * len(tables)
-        fitted = fit(network, tables, scales=scales, rows=8400, rows_scale=Fraction(0))
+        noises = [DiscreteLaplace(Fraction(scale))] * len(tables)
+        fitted = fit(network, tables, noises=noises, rows=8400, rows_noise=None)
         found.append(missed_part(fitted))
     assert found[1] > 50 * found[0]
 
@@ -249,7 +257,13 @@ def test_a_dependence_that_the_network_lacks_is_within_the_interval() -> None:
     tables = [np.zeros((4, 4), np.int64) for _ in range(2)]
     np.add.at(tables[0], (x, y), 1)
     np.add.at(tables[1], (x, z), 1)
-    fitted = fit(network, tables, scales=[Fraction(1)] * 2, rows=rows, rows_scale=Fraction(1))
+    fitted = fit(
+        network,
+        tables,
+        noises=[DiscreteLaplace(Fraction(1))] * 2,
+        rows=rows,
+        rows_noise=DiscreteLaplace(Fraction(1)),
+    )
     for code in range(4):
         value, law = reader_of(fitted).count(parse_where(f"y = {code} AND z = {code}", schema))
         true = int(((y == code) & (z == code)).sum())
@@ -266,10 +280,12 @@ def coverage(
     found = {False: (0, 0), True: (0, 0)}
     for seed in range(seeds):
         content, network, _ = measured(data, schema, epsilon, seed=seed)
-        scales = [Fraction(scale) for scale in content.noise["scales"]]
-        tables = [content.arrays[f"marginal_{i}"] for i in range(len(scales))]
+        noises = [DiscreteLaplace(Fraction(scale)) for scale in content.noise["scales"]]
+        tables = [content.arrays[f"marginal_{i}"] for i in range(len(noises))]
         rows = int(content.parameters["rows"])
-        fitted = fit(network, tables, scales=scales, rows=rows, rows_scale=Fraction(1))
+        fitted = fit(
+            network, tables, noises=noises, rows=rows, rows_noise=DiscreteLaplace(Fraction(1))
+        )
         reader, random = reader_of(fitted), np.random.default_rng(seed)
         for _ in range(questions):
             row = random.integers(len(data.columns[0]))

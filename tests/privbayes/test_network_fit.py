@@ -13,6 +13,7 @@ from network_cases import NETWORKS, SCHEMA, marginal, network_of, random_fit
 from hushtable.families.network import fit as network_fit
 from hushtable.families.network.fit import Agreement, cell_map, fit, nearest
 from hushtable.families.network.network import Network
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 every_network = pytest.mark.parametrize("name", NETWORKS)
 SCALE = Fraction(20)
@@ -28,9 +29,11 @@ def noisy_tables(network: Network, seed: int, scale: float = 20) -> list[np.ndar
 def test_distributions_are_distributions(name: str) -> None:
     network = network_of(name)
     for seed in range(5):
-        scales = [SCALE] * len(network.measured)
+        noises = [DiscreteLaplace(SCALE)] * len(network.measured)
         tables = noisy_tables(network, seed)
-        fitted = fit(network, tables, scales=scales, rows=4990, rows_scale=Fraction(30))
+        fitted = fit(
+            network, tables, noises=noises, rows=4990, rows_noise=DiscreteLaplace(Fraction(30))
+        )
         assert fitted.total == pytest.approx(5000, abs=500)
         for table in fitted.tables:
             assert (table >= 0).all() and table.sum() == pytest.approx(fitted.total)
@@ -89,7 +92,9 @@ def test_agreement_lowers_the_noise() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(network_fit, "ROUNDS", rounds)
             tables = noisy_tables(chain, seed)
-            fitted = fit(chain, tables, scales=[SCALE] * 4, rows=5000, rows_scale=Fraction(0))
+            fitted = fit(
+                chain, tables, noises=[DiscreteLaplace(SCALE)] * 4, rows=5000, rows_noise=None
+            )
         truth = random_fit(chain, total=5000).tables
         pairs = zip(fitted.tables, truth, strict=True)
         errors[rounds] += sum(float(np.abs(a - b).sum()) for a, b in pairs)
@@ -112,16 +117,31 @@ def test_the_nearest_table_is_the_nearest() -> None:
 def test_the_total_is_a_mean_by_precision_and_a_declared_one_is_taken() -> None:
     network = network_of("independent")
     tables = [np.full(network.shape(t), 10) for t in network.measured]
-    declared = fit(network, tables, scales=[SCALE] * 4, rows=123, rows_scale=Fraction(0))
+    declared = fit(network, tables, noises=[DiscreteLaplace(SCALE)] * 4, rows=123, rows_noise=None)
     assert (declared.total, declared.total_variance) == (123.0, 0.0)
-    bought = fit(network, tables, scales=[SCALE] * 4, rows=50, rows_scale=Fraction(20))
+    bought = fit(
+        network,
+        tables,
+        noises=[DiscreteLaplace(SCALE)] * 4,
+        rows=50,
+        rows_noise=DiscreteLaplace(Fraction(20)),
+    )
     sizes, variance = [7, 6, 2, 4], 1 / (math.cosh(1 / 20) - 1)
     weights = [1 / (size * variance) for size in sizes] + [1 / variance]
     expected = np.average([70, 60, 20, 40, 50], weights=weights)
     assert bought.total == pytest.approx(expected)
     assert bought.total_variance == pytest.approx(1 / sum(weights))
     empty = [np.full(network.shape(t), -10) for t in network.measured]
-    assert fit(network, empty, scales=[SCALE] * 4, rows=1, rows_scale=SCALE).total == 1
+    assert (
+        fit(
+            network,
+            empty,
+            noises=[DiscreteLaplace(SCALE)] * 4,
+            rows=1,
+            rows_noise=DiscreteLaplace(SCALE),
+        ).total
+        == 1
+    )
 
 
 def test_parents_that_nobody_has_borrow_from_all() -> None:

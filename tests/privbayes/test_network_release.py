@@ -20,6 +20,7 @@ from hushtable.cli.main import run
 from hushtable.errors import OptionError, QueryError, ReleaseError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.kernel.counting import CodedColumns
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box
 from hushtable.query.cutting import cells_by_group, held_by_group
 from hushtable.release import Release
@@ -79,9 +80,9 @@ def test_errors_cover_the_noise(tmp_path: Path) -> None:
     for seed in range(60):
         content, network, _ = measured(data, schema, "1", seed=seed, **fixed)
         assert isinstance(network, Network)
-        scales = [Fraction(scale) for scale in content.noise["scales"]]
+        noises = [DiscreteLaplace(Fraction(scale)) for scale in content.noise["scales"]]
         tables = [content.arrays[f"marginal_{i}"] for i in range(4)]
-        fitted = fit(network, tables, scales=scales, rows=4000, rows_scale=Fraction(0))
+        fitted = fit(network, tables, noises=noises, rows=4000, rows_noise=None)
         reader = NetworkReader(network, lambda fitted=fitted: fitted)
         for where in ("age < 20", "job = 'field'", "sex = 'F' AND grade > 2"):
             region = parse_where(where, schema)

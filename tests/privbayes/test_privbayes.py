@@ -26,6 +26,7 @@ from hushtable.families.network.network import Link, Network
 from hushtable.families.network.read import NetworkReader
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.privacy.loss import NEIGHBOURS
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.schema import Unit
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -179,7 +180,13 @@ def test_example_3_of_the_overview() -> None:
     np.add.at(joint, data.columns, 1)
     tables = [joint.sum(axis=3).astype(int), joint.sum(axis=1).astype(int)]
     small = Fraction(1, 1000)
-    fitted = fit(network, tables, scales=[small, small], rows=500, rows_scale=small)
+    fitted = fit(
+        network,
+        tables,
+        noises=[DiscreteLaplace(small)] * 2,
+        rows=500,
+        rows_noise=DiscreteLaplace(small),
+    )
     pa, pab, pabc = joint.sum(axis=(1, 2, 3)), joint.sum(axis=(2, 3)), joint.sum(axis=3)
     pacd = joint.sum(axis=1)
     expected = pabc[..., None] * (pacd / pacd.sum(axis=2, keepdims=True))[:, None]
@@ -200,9 +207,11 @@ def test_a_chain_is_recovered_at_a_large_epsilon() -> None:
 def test_levels_and_joins_are_recovered_at_a_large_epsilon() -> None:
     data, schema = mixed(20_000), mixed_schema()
     content, network, _ = measured(data, schema, 10**5, seed=1, handicap="1")
-    scales = [Fraction(text) for text in content.noise["scales"]]
+    noises = [DiscreteLaplace(Fraction(text)) for text in content.noise["scales"]]
     tables = [content.arrays[f"marginal_{i}"] for i in range(len(network.measured))]
-    fitted = fit(network, tables, scales=scales, rows=20_000, rows_scale=Fraction(1, 100))
+    fitted = fit(
+        network, tables, noises=noises, rows=20_000, rows_noise=DiscreteLaplace(Fraction(1, 100))
+    )
     cells = NetworkReader(network, lambda: fitted).cells()
     true = np.zeros(schema.shape)
     np.add.at(true, data.columns, 1)

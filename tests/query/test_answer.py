@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hushtable.errors import QueryError
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.answer import Answer, Order, ResultTable
-from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.linear import linear_noise
+from hushtable.query.law import NoiseSum
 
-NARROW = DiscreteLaplaceSum(Fraction(2), 1)
-WIDE = DiscreteLaplaceSum(Fraction(40), 3)
+NARROW = NoiseSum.of(DiscreteLaplace(Fraction(2)), 1)
+WIDE = NoiseSum.of(DiscreteLaplace(Fraction(40)), 3)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def test_columns_of_different_lengths_are_a_mistake():
 
 def test_an_end_is_not_missed_because_the_value_was_rounded():
     """A truth of 131071 and noise of 4/3: the end lies at the truth, but for rounding."""
-    noise = linear_noise(Fraction(1), {(1 / 3, Fraction(1)): 3})
+    noise = NoiseSum.weighted({(1 / 3, DiscreteLaplace(Fraction(1))): 3})
     half = noise.half_width(0.92)
     truths = np.arange(2**17 - 40, 2**17 + 40)
     for sign in (-1, 1):

@@ -26,10 +26,10 @@ from hushtable.families.linear.coefficients import NoisyCoefficients
 from hushtable.families.linear.reading import ProductReading
 from hushtable.families.linear.shrunken import ShrunkenCoefficients
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups
-from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.linear import LinearNoise
+from hushtable.query.law import NoiseSum
 from hushtable.schema import Hierarchy, nominal
 
 F = Fraction
@@ -113,7 +113,7 @@ def outer(vectors: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 def reader(axes: tuple[AxisTransform, ...], values: NDArray[Any]) -> NoisyCoefficients:
     reading = ProductReading.of(Product(axes))
-    return NoisyCoefficients(reading, lambda *cut: values[cut], SCALE, "a note")
+    return NoisyCoefficients(reading, lambda *cut: values[cut], DiscreteLaplace(SCALE), "a note")
 
 
 # ── random questions ─────────────────────────────────────────────────────────────────────────────
@@ -188,10 +188,10 @@ def test_a_law_has_every_weight_as_often_as_it_occurs(
         for weight, factor in zip(weights.flat, each.flat, strict=True)
         if weight > 1e-9
     )
-    assert isinstance(law, LinearNoise) and law.scale == SCALE
+    assert isinstance(law, NoiseSum)
     found: Counter[tuple[float, float]] = Counter()
-    for weight, factor, count in law.terms:
-        found[round(weight, 9), round(float(factor), 9)] += count
+    for weight, noise, count in law.terms:
+        found[round(weight, 9), round(float(noise.scale / SCALE), 9)] += count
     assert found == expected
 
 
@@ -259,7 +259,7 @@ def test_boxes_that_share_coefficients_add_weights_before_squares() -> None:
     read = reader(axes, np.zeros((8, 4), np.int64))
     halves = [Box((CodeSet.of(half), CodeSet.full(4))) for half in ((0, 4), (4, 8))]
     whole, one = read.law(tuple(halves)), read.law((halves[0],))
-    single = DiscreteLaplaceSum(SCALE, 1).variance
+    single = DiscreteLaplace(SCALE).variance
     assert whole.variance == pytest.approx(single, rel=1e-12)
     assert one.variance == pytest.approx(single / 2, rel=1e-12)
     assert whole == read.law((Box.full((8, 4)),))
@@ -285,7 +285,7 @@ def test_all_identity_answers_as_noisy_cells_do() -> None:
     values = np.random.default_rng(3).integers(-50, 50, (4, 3))
     read, plain = (
         reader((Identity(4), Identity(3)), values),
-        NoisyCells(lambda *c: values[c], SCALE),
+        NoisyCells(lambda *c: values[c], DiscreteLaplace(SCALE)),
     )
     region = (Box((CodeSet.of((0, 1), (2, 4)), CodeSet.of((1, 3)))),)
     (value, law), (count, known) = read.count(region), plain.count(region)
@@ -336,7 +336,7 @@ def test_only_the_hull_of_what_is_touched_is_read() -> None:
         return values[cut]
 
     reading = ProductReading.of(Product((Identity(1000), Haar(5))))
-    far = NoisyCoefficients(reading, watched, SCALE, "")
+    far = NoisyCoefficients(reading, watched, DiscreteLaplace(SCALE), "")
     assert far.count((Box((CodeSet.of((700, 720)), CodeSet.full(5))),))[0] == pytest.approx(20)
     far.law((Box.full((1000, 5)),))
     assert read == [20]
@@ -359,7 +359,7 @@ def test_nodes_of_a_hierarchy_have_the_variance_of_the_paper() -> None:
     read = reader((axis,), np.zeros(axis.coefficients, np.int64))
 
     def v(factor: int) -> float:
-        return DiscreteLaplaceSum(SCALE * factor, 1).variance
+        return DiscreteLaplace(SCALE * factor).variance
 
     total = read.law((Box((CodeSet.full(5),)),)).variance
     group = read.law((Box((CodeSet.of((2, 5)),)),)).variance
@@ -388,7 +388,7 @@ def shrunken() -> tuple[ShrunkenCoefficients, Explicit, Explicit]:
         shrunk[place] = math.copysign(left, value)
     assert 0 < np.count_nonzero(shrunk) < shrunk.size
     reading = ShrunkenCoefficients(
-        Product(SHRUNKEN), lambda *cut: values[cut], SCALE, bands, thresholds
+        Product(SHRUNKEN), lambda *cut: values[cut], DiscreteLaplace(SCALE), bands, thresholds
     )
     return reading, Explicit(SHRUNKEN, shrunk), Explicit(SHRUNKEN, values - shrunk)
 

@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import QueryError
-from hushtable.query import linear
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
-from hushtable.query.linear import LinearNoise, linear_noise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.law import NoiseLaw, NoiseSum, inversion, noise_sum
+from hushtable.query.law.inversion import chernoff, parts_of
+from hushtable.query.law.normal import normal_quantile
 
 F = Fraction
 Lattice = tuple[tuple[int, Fraction, int], ...]
@@ -49,14 +50,19 @@ def tails(pmf: np.ndarray) -> np.ndarray:
     return 2 * np.append(np.cumsum(above[::-1])[::-1], 0.0)
 
 
-def law_of(scale: Fraction, terms: Lattice, unit: int) -> LinearNoise:
+def linear_noise(scale: Fraction, terms: dict[tuple[float, Fraction], int]) -> NoiseSum:
+    """A sum of noises, given by the factors of one scale."""
+    return NoiseSum.weighted({(w, DiscreteLaplace(scale * f)): n for (w, f), n in terms.items()})
+
+
+def law_of(scale: Fraction, terms: Lattice, unit: int) -> NoiseSum:
     return linear_noise(scale, {(w / unit, factor): n for w, factor, n in terms})
 
 
-def slack(law: LinearNoise, confidence: float) -> float:
+def slack(law: NoiseSum, confidence: float) -> float:
     """How much wider than the smallest a half width may be."""
-    normal = math.sqrt(law.variance) * linear.normal_quantile(1 - confidence)
-    reach = linear._chernoff(linear._columns(law), (1 - confidence) / 1000)
+    normal = math.sqrt(law.variance) * normal_quantile(1 - confidence)
+    reach = chernoff(parts_of(law.terms), (1 - confidence) / 2000)
     return 4.4 * max(normal / 500, reach / 2048)
 
 
@@ -203,7 +209,7 @@ def lattice_law_by_powers(scale: Fraction, terms: Lattice) -> np.ndarray:
     angle = 2 * math.pi * np.arange(size) / size
     phi = np.ones(size)
     for weight, factor, count in terms:
-        v = DiscreteLaplaceSum(scale * factor, 1).variance
+        v = DiscreteLaplace(scale * factor).variance
         phi *= np.exp(-count * np.log1p(2 * v * np.sin(weight * angle / 2) ** 2))
     return np.fft.fftshift(np.fft.fft(phi).real / size)[1:]
 
@@ -222,7 +228,7 @@ def test_coarse_lattices_are_covered_however_normal_they_look() -> None:
 
 def test_one_kind_of_term_is_the_plain_sum_stretched() -> None:
     law = linear_noise(F(3), {(-0.25, F(2)): 7})
-    plain = DiscreteLaplaceSum(F(6), 7)
+    plain = NoiseSum.of(DiscreteLaplace(F(6)), 7)
     for confidence in (0.5, 0.95, 1 - 1e-12):
         assert law.half_width(confidence) == plain.half_width(confidence) / 4
     assert law.variance == pytest.approx(plain.variance / 16, rel=1e-14)
@@ -232,7 +238,7 @@ def test_one_kind_of_term_is_the_plain_sum_stretched() -> None:
 def test_the_last_value_of_a_mean_is_inside_though_it_is_rounded(number: int) -> None:
     law = linear_noise(F(5), {(1 / number, F(1)): number})
     for confidence in (0.5, 0.9, 0.95, 0.99):
-        whole = DiscreteLaplaceSum(F(5), number).half_width(confidence)
+        whole = NoiseSum.of(DiscreteLaplace(F(5)), number).half_width(confidence)
         assert whole / number <= law.half_width(confidence) <= whole / number * (1 + 1e-11)
 
 
@@ -252,7 +258,7 @@ def test_weights_that_differ_by_rounding_or_sign_are_one_term() -> None:
 
 
 def test_a_crowd_of_small_weights_counts_and_cancelled_ones_do_not() -> None:
-    one = DiscreteLaplaceSum(F(3), 1).variance
+    one = DiscreteLaplace(F(3)).variance
     crowd = linear_noise(F(3), {(1.0, F(1)): 1, (1e-6, F(1)): 10**13})
     assert crowd.variance == pytest.approx(one * (1 + 1e-12 * 10**13), rel=1e-12)
     residues = linear_noise(F(3), {(1.0, F(1)): 1, (3e-16, F(1)): 10**6, (-2e-17, F(4)): 1})
@@ -263,20 +269,22 @@ def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
     one = linear_noise(F(4, 2), {(0.5, F(1)): 1, (0.25, F(2)): 3})
     two = linear_noise(F(2), {(-0.25, F(2)): 3, (0.5, F(3, 3)): 1})
     assert one == two and hash(one) == hash(two) and isinstance(one, NoiseLaw)
-    linear._reach.cache_clear()
+    noise_sum._reach.cache_clear()
     assert one.half_width(0.9) == two.half_width(0.9)
-    assert linear._reach.cache_info()[:2] == (1, 1)
+    assert noise_sum._reach.cache_info()[:2] == (1, 1)
     assert linear_noise(F(3), {(0.5, F(1)): 1, (0.25, F(2)): 3}) != one
 
 
 @pytest.mark.parametrize("name", CROWDS)
 def test_parts_of_the_series_that_are_left_out_do_not_matter(name: str) -> None:
     """The whole characteristic function, term by term, beside the stretches that are computed."""
-    terms = linear._columns(linear_noise(*CROWDS[name]))
-    step, length = math.pi / linear._chernoff(terms, 1e-9), 6000
-    angles = np.multiply.outer(np.arange(length) * step / 2, terms.weights)
-    whole = np.exp(-np.log1p(2 * terms.variances * np.sin(angles) ** 2) @ terms.counts)
-    found = linear._characteristic(terms, step, length, 1e-12)
+    parts = parts_of(linear_noise(*CROWDS[name]).terms)
+    step, length = math.pi / chernoff(parts, 5e-10), 6000
+    whole = np.ones(length)
+    for noise, weights, counts in parts:
+        angles = np.multiply.outer(np.arange(length) * step / 2, weights)
+        whole *= np.exp(-np.log1p(2 * noise.variance * np.sin(angles) ** 2) @ counts)
+    found = inversion._characteristic(parts, step, length, 1e-12)
     assert (np.abs(found - whole) / np.maximum(np.arange(length), 1)).sum() < 1e-12
     assert (found[1:] == 0).any() or whole.min() > 1e-15
 

@@ -277,7 +277,7 @@ release.table("age")
 heavy = {"pyarrow", "numba", "duckdb", "ibis", "scipy", "matplotlib", "pandas", "polars",
          "openpyxl", "cryptography", "sqlite3", "tomlkit"}
 print(sorted(heavy & set(sys.modules)))
-owner = ("noise", "counting", "curator", "mechanisms", "publishing", "privacy.ledger")
+owner = ("kernel.noise", "kernel.counting", "kernel.curator", "kernel.privacy.ledger", "publishing")
 print([m for m in sys.modules if m.startswith(tuple("hushtable." + name for name in owner))])
 """
     run = subprocess.run(

@@ -19,10 +19,10 @@ from hushtable.families.sparse.nodes import NodeSummary
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.sparse_draws import summarise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.answer import Answer
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum
-from hushtable.query.linear import LinearNoise
+from hushtable.query.law import NoiseSum
 
 SHAPE = (6, 5, 7)
 SCALE = Fraction(3)
@@ -50,7 +50,9 @@ def read(
     structure = Structure(on, shape)
     kept = summarise(held(structure, COUNTS), rule, scale, seeded(seed))
     sided = not isinstance(rule, Filter) or rule.two_sided
-    errors = Errors(scale, rule.theta, sided, kept.tau, priority=isinstance(rule, Priority))
+    errors = Errors(
+        DiscreteLaplace(scale), rule.theta, sided, kept.tau, priority=isinstance(rule, Priority)
+    )
     if on == "cells":
         return CellSummary(shape, KeptPlaces(lambda: kept.places, lambda: kept.values), errors)
     return NodeSummary(structure, KeptPlaces(lambda: kept.places, lambda: kept.values), errors)
@@ -142,14 +144,14 @@ def test_without_noise_every_answer_is_the_truth(on: str) -> None:
 def test_a_sampled_count_is_unbiased(count: int, tau: int) -> None:
     """In expectation over noise and sampling, exactly: Σ P[v]·P[kept]·weight = count."""
     rule = Threshold(tau)
-    errors = Errors(SCALE, 1, True, float(tau))
+    errors = Errors(DiscreteLaplace(SCALE), 1, True, float(tau))
     values = np.arange(count - 200, count + 201)
     stands = errors.weights(values)
     chances = [laplace(3.0, int(v) - count) * kept_chance(rule, int(v)) for v in values]
     assert np.dot(chances, stands) == pytest.approx(count, abs=1e-9)
     # The estimated variance is unbiased too: noise, and what sampling adds.
     true = np.dot(chances, stands.astype(float) ** 2) - count**2
-    noise = errors.noise
+    noise = errors.noise.variance
     assert noise + np.dot(chances, errors.spread(values)) == pytest.approx(true, rel=1e-9)
 
 
@@ -210,7 +212,7 @@ class TestOneCell:
     def test_its_interval_covers_whatever_the_count(self, count: int, theta: int, tau: int) -> None:
         """Exactly: the chance of each noisy value and of being kept, added up."""
         confidence, missed = 0.9, 0.0
-        errors = Errors(SCALE, theta, True, float(tau))
+        errors = Errors(DiscreteLaplace(SCALE), theta, True, float(tau))
         there, gone = (CellNoise(errors, b).margins(confidence) for b in (True, False))
         assert gone[0] == 0 < gone[1]
         for v in range(count - 150, count + 151):
@@ -271,14 +273,14 @@ class TestWhatTheySay:
         reader = read(Filter(1), on)
         asked = reader._asked((BOXES[0],), ())
         law = reader.count((BOXES[0],))[1]
-        noise = DiscreteLaplaceSum(SCALE, 1).variance * (asked.weights**2).sum()
-        assert isinstance(law, DiscreteLaplaceSum | LinearNoise)
+        noise = DiscreteLaplace(SCALE).variance * (asked.weights**2).sum()
+        assert isinstance(law, NoiseSum)
         assert law.variance == pytest.approx(noise)
 
 
 def test_an_empty_summary_answers_zero_with_a_bar() -> None:
     none = np.zeros(0, np.int64)
-    errors = Errors(SCALE, 50, True, 100.0)
+    errors = Errors(DiscreteLaplace(SCALE), 50, True, 100.0)
     for reader in (
         CellSummary((4, 4), KeptPlaces(lambda: none, lambda: none), errors),
         NodeSummary(Structure("dyadic", (4, 4)), KeptPlaces(lambda: none, lambda: none), errors),
@@ -291,7 +293,7 @@ def test_an_empty_summary_answers_zero_with_a_bar() -> None:
 
 def test_a_vast_domain_is_not_laid_out() -> None:
     places, values = np.array([5, 10**17, 10**18 - 1]), np.array([3, 4, 5])
-    errors = Errors(SCALE, 1, True, 0.0)
+    errors = Errors(DiscreteLaplace(SCALE), 1, True, 0.0)
     kept = KeptPlaces(lambda: places, lambda: values)
     cells = CellSummary((10**9, 10**9), kept, errors)
     assert cells.count((Box.full((10**9, 10**9)),))[0] == 12

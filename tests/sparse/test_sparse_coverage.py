@@ -24,8 +24,9 @@ from hushtable.families.sparse.nodes import NodeSummary
 from hushtable.kernel.maps.rules import Filter, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.sparse_draws import summarise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.law import NoiseSum
 
 F = Fraction
 SCALE = F(2)
@@ -41,7 +42,7 @@ RULES: dict[str, Rule] = {
 def errors_of(rule: Rule, scale: Fraction = SCALE, **more: bool) -> Errors:
     sided = not isinstance(rule, Filter) or rule.two_sided
     tau = 0.0 if isinstance(rule, Filter) else float(rule.tau)  # type: ignore[union-attr]
-    return Errors(scale, rule.theta, sided, tau, **more)
+    return Errors(DiscreteLaplace(scale), rule.theta, sided, tau, **more)
 
 
 def law_of(errors: Errors, values: list[int], places: int) -> tuple[float, SummedNoise]:
@@ -115,29 +116,29 @@ def test_sums_of_many_places_are_covered(name: str, table: str) -> None:
 def test_what_a_filter_hides_is_inside() -> None:
     """200 cells of 60 rows, none of which is there: 0, and up to 12,000."""
     none = KeptPlaces(lambda: np.zeros(0, np.int64), lambda: np.zeros(0, np.int64))
-    reader = CellSummary((200,), none, Errors(SCALE, 100, True, 0.0))
+    reader = CellSummary((200,), none, Errors(DiscreteLaplace(SCALE), 100, True, 0.0))
     value, law = reader.count((Box.full((200,)),))
     low, high = law.margins(0.95)
     assert (value, low) == (0, 0) and 12_000 <= high <= 99 * 200
     assert not law.estimate
     one = reader.count((Box((CodeSet.single(3),)),))[1]
-    assert one.margins(0.95) == (0, 99 + DiscreteLaplaceSum(SCALE, 1).half_width(0.95))
+    assert one.margins(0.95) == (0, 99 + NoiseSum.of(DiscreteLaplace(SCALE), 1).half_width(0.95))
 
 
 def test_where_nothing_is_missing_the_noise_is_all() -> None:
-    errors = Errors(SCALE, 20, True, 0.0)
+    errors = Errors(DiscreteLaplace(SCALE), 20, True, 0.0)
     _, law = law_of(errors, [60] * 200, 200)
-    noise = DiscreteLaplaceSum(SCALE, 200).half_width(0.95)
+    noise = NoiseSum.of(DiscreteLaplace(SCALE), 200).half_width(0.95)
     assert max(law.margins(0.95)) == law.half_width(0.95) <= 1.12 * noise + 1
 
 
 @pytest.mark.parametrize("two_sided", [True, False])
 def test_the_lower_end_is_useful_where_much_is_missing(two_sided: bool) -> None:
     """By the noise of what is there, and by how little may pass by chance."""
-    errors = Errors(SCALE, 20, two_sided, 0.0)
+    errors = Errors(DiscreteLaplace(SCALE), 20, two_sided, 0.0)
     for there, places in ((1, 1000), (200, 1000), (200, 10**5)):
         _, law = law_of(errors, [1000] * there, places)
-        spread = math.sqrt(there * errors.noise)
+        spread = math.sqrt(there * errors.noise.variance)
         assert law.margins(0.95)[0] <= 5 * spread + 20 * float(SCALE) * math.log10(places)
 
 
@@ -145,7 +146,7 @@ def test_the_lower_end_is_useful_where_much_is_missing(two_sided: bool) -> None:
 def test_over_a_vast_domain_chance_tells_more_than_the_filter(places: int, most: float) -> None:
     """θ − 1 for each missing place would be many times more: too many would have passed."""
     theta = filter_for_size(places, F(1), 10**5)
-    errors = Errors(F(1), theta, True, 0.0)
+    errors = Errors(DiscreteLaplace(F(1)), theta, True, 0.0)
     law = SummedNoise(errors, 1.0, 50_000.0, places, 10**5, 0)
     low, high = law.margins(0.95)
     assert low <= 50_000 and high < most < (theta - 1) * places / 3
@@ -156,7 +157,7 @@ def test_over_a_vast_domain_chance_tells_more_than_the_filter(places: int, most:
 @pytest.mark.parametrize("scale", [F(1, 2000), F(1, 20), F(10**5)])
 @pytest.mark.parametrize(("theta", "tau"), [(1, 50.0), (40, 0.0), (40, 10.0**9), (2**40, 2.0**60)])
 def test_extreme_rules_have_finite_ends(scale: Fraction, theta: int, tau: float) -> None:
-    errors = Errors(scale, theta, True, tau)
+    errors = Errors(DiscreteLaplace(scale), theta, True, tau)
     for places, kept in ((1, 0), (7, 3), (10**18, 10**5)):
         value = kept * max(theta, tau)
         law = SummedNoise(errors, 1.0, value, places, kept, kept if tau else 0)
@@ -168,20 +169,20 @@ def test_extreme_rules_have_finite_ends(scale: Fraction, theta: int, tau: float)
 # ── the moments behind it ────────────────────────────────────────────────────────────────────────
 
 PLACES = [
-    Place(F(2), 10, True, 0.0),
-    Place(F(2), 10, False, 0.0),
-    Place(F(3), 1, True, 25.0),
-    Place(F(3), 6, True, 25.5),
-    Place(F(1, 4), 3, True, 0.0),
-    Place(F(150), 900, True, 0.0),
-    Place(F(150), 1, True, 2000.0),
-    Place(F(100), 700, True, 20_000.0),
+    Place(DiscreteLaplace(F(2)), 10, True, 0.0),
+    Place(DiscreteLaplace(F(2)), 10, False, 0.0),
+    Place(DiscreteLaplace(F(3)), 1, True, 25.0),
+    Place(DiscreteLaplace(F(3)), 6, True, 25.5),
+    Place(DiscreteLaplace(F(1, 4)), 3, True, 0.0),
+    Place(DiscreteLaplace(F(150)), 900, True, 0.0),
+    Place(DiscreteLaplace(F(150)), 1, True, 2000.0),
+    Place(DiscreteLaplace(F(100)), 700, True, 20_000.0),
 ]
 
 
 def moment(place: Place, count: int, x: float, sure: float, sampled: float) -> float:
     """log E[exp(x·W − off)], value by value."""
-    scale = float(place.scale)
+    scale = float(place.noise.scale)
     reach = int(450 * scale) + 5
     v = np.arange(count - reach, count + reach + 1)
     alpha = math.exp(-1 / scale)

@@ -16,8 +16,8 @@ from sparse_laws import fits
 from hushtable.errors import OptionError, QueryError
 from hushtable.families.sparse.sketch_reader import MOST_CELLS, SketchReader
 from hushtable.kernel.maps.hashing import PRIME, Sketch, _coefficients, _reduced, _times
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import DiscreteLaplaceSum
 
 
 @settings(deadline=None, max_examples=200)
@@ -62,7 +62,7 @@ def test_what_one_row_of_the_table_changes(rows: int, width: int) -> None:
 def reader(sketch: Sketch, counts: dict[int, int], estimate: str = "mean") -> SketchReader:
     codes = np.array(list(counts), np.int64)
     buckets = sketch.forward(codes, np.array(list(counts.values()), np.int64))
-    return SketchReader(sketch, lambda: buckets, Fraction(1, 100), estimate)  # type: ignore[arg-type]
+    return SketchReader(sketch, lambda: buckets, DiscreteLaplace(Fraction(1, 100)), estimate)  # type: ignore[arg-type]
 
 
 def test_without_collisions_every_cell_is_exact() -> None:
@@ -106,7 +106,7 @@ def noisy_reader(
     random = np.random.default_rng(seed)
     noise = random.geometric(1 - math.exp(-1 / scale), (2, sketch.rows, sketch.width))
     buckets = sketch.forward(codes, counts[codes]) + noise[0] - noise[1]
-    return SketchReader(sketch, lambda: buckets, Fraction(scale), estimate)  # type: ignore[arg-type]
+    return SketchReader(sketch, lambda: buckets, DiscreteLaplace(Fraction(scale)), estimate)  # type: ignore[arg-type]
 
 
 def box(start: int, stop: int) -> Box:
@@ -153,7 +153,7 @@ def test_cells_that_share_a_bucket_err_together(estimate: str) -> None:
     read = noisy_reader(sketch, np.zeros(1000, int), estimate, 4, 1)
     for start, stop in ((0, 1), (0, 30), (100, 900), (0, 1000)):
         law = read.count((box(start, stop),))[1]
-        one = DiscreteLaplaceSum(Fraction(4), 1).variance
+        one = DiscreteLaplace(Fraction(4)).variance
         squares = []
         for row in range(3):
             where, signs = sketch.hashed(row, np.arange(start, stop))

@@ -44,7 +44,7 @@ def released(true: int, scale: Fraction, draws: int, entropy: Entropy | None = N
     """Many independent releases of one cell: as many cells with the same true count."""
     asked = curator(np.full(draws, true), entropy)
     measured = asked.noisy_coefficients(Product((Identity(draws),)), epsilon=1 / scale)
-    assert measured.scale == scale
+    assert measured.noise.scale == scale
     assert measured.values.dtype == np.int64
     return measured.values
 

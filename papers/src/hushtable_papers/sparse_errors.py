@@ -32,6 +32,7 @@ from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.entropy import Entropy
 from hushtable.kernel.privacy.account import Account
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
@@ -185,7 +186,7 @@ def summary_of(
 def _reader(schema: Schema, content: Content) -> CellSummary | NodeSummary:
     told = content.parameters
     errors = Errors(
-        scale=Fraction(content.noise["scale"]),
+        noise=DiscreteLaplace(Fraction(content.noise["scale"])),
         theta=told["theta"],
         two_sided=told.get("sides") != "one-sided",
         tau=float(told["tau"]),

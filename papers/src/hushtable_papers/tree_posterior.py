@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.regions.densities import NoiseSum, log_density
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.law import NoiseSum
+from hushtable.query.law.density import log_density
 
 # Messages reach so many deviations beyond what was seen.
 _REACH = 14
@@ -46,7 +47,7 @@ def least_squares(
     rows, weights = [], []
     for i, level in enumerate(noisy):
         rows.append(np.kron(np.eye(len(level)), np.ones(leaves // len(level))))
-        variance = 1.0 if scales is None else DiscreteLaplaceSum(scales[i], 1).variance
+        variance = 1.0 if scales is None else DiscreteLaplace(scales[i]).variance
         weights.append(np.full(len(level), variance**-0.5))
     weight = np.concatenate(weights)
     matrix = np.concatenate(rows) * weight[:, None]
@@ -61,7 +62,7 @@ def posterior_means(noisy: Sequence[Integers], children: int, scales: Sequence[F
     squares: of a node's count, by all that was seen below it, and by all else.
     """
     near = level_sums_of(least_squares(noisy, children, scales), noisy)
-    spread = max(float(np.sqrt(DiscreteLaplaceSum(scale, 1).variance)) for scale in scales)
+    spread = max(float(np.sqrt(DiscreteLaplace(scale).variance)) for scale in scales)
     size = 1 << int(np.ceil(np.log2(2 * _REACH * spread)))
     grid = np.arange(-size // 2, size // 2)
     below: list[Floats] = [np.zeros(0)] * len(noisy)
@@ -86,7 +87,7 @@ def level_sums_of(leaves: Floats, noisy: Sequence[Integers]) -> list[Integers]:
 def _seen(scale: Fraction, near: Integers, noisy: Integers, grid: Integers) -> Floats:
     """The log-likelihoods of a level's own noisy counts."""
     away = (near - noisy)[:, None] + grid
-    return log_density(NoiseSum(scale, 1))(away.astype(np.float64))
+    return log_density(NoiseSum.of(DiscreteLaplace(scale), 1))(away.astype(np.float64))
 
 
 def _likely(level: Floats) -> Floats:

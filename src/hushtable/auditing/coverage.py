@@ -32,6 +32,7 @@ from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.noise.bulk import Noise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import Loss
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.answer import ResultTable, show_percent
 from hushtable.release import Release
 from hushtable.release.store import Content
@@ -301,8 +302,8 @@ def _held(case: Case, needs: Literal["counts", "columns"]) -> Holding:
 
 def _cells(case: Case) -> Content:
     """The true table as if it were a release of cells."""
-    noise = {"law": "discrete-laplace", "scale": "1"}
-    return Content("cells", {"cells": case.counts}, noise, {})
+    noise = DiscreteLaplace(Fraction(1))
+    return Content("cells", {"cells": case.counts}, noise.to_dict(), {})
 
 
 def short(found: Iterable[Coverage]) -> list[str]:

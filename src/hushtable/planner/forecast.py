@@ -18,9 +18,10 @@ from hushtable.families.linear.reading import AxisReading, ProductReading, readi
 from hushtable.families.linear.rows import Row
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.privacy.loss import Exposure
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.planner.workload import Workload
 from hushtable.query.box import Box, CodeSet, Region, cells
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.law import NoiseLaw
 
 # Boxes by which the worst and the typical question, and the error by size, are found.
 _BOXES = 4096
@@ -37,9 +38,9 @@ class Setting:
     exposure: Exposure
     epsilon: Fraction
 
-    def scale(self, transform: Product) -> Fraction:
-        """The noise scale of a coefficient whose factor is one."""
-        return self.exposure.scale(
+    def noise(self, transform: Product) -> KnownNoise:
+        """The noise of a coefficient whose factor is one."""
+        return self.exposure.noise(
             self.epsilon, entering=transform.entering, moving=transform.moving
         )
 
@@ -63,7 +64,7 @@ class Forecaster:
 
     def mean_variance(self, transform: Product, setting: Setting) -> float:
         """The weighted mean of the noise variances of all questions."""
-        variance, reading = _variance(setting.scale(transform)), self._reading(transform)
+        variance, reading = _variance(setting.noise(transform)), self._reading(transform)
         total = 0.0
         if self.workload.families:
             gains = [
@@ -117,7 +118,7 @@ class Forecaster:
     def sampled(self, transform: Product, setting: Setting) -> tuple[Floats, Floats, Floats]:
         """Sizes in cells, variances and weights of sampled boxes and of all questions."""
         starts, stops, weights = self._boxes
-        variance, reading = _variance(setting.scale(transform)), self._reading(transform)
+        variance, reading = _variance(setting.noise(transform)), self._reading(transform)
         gains = [axis.gains(starts[:, i], stops[:, i]) for i, axis in enumerate(reading.axes)]
         variances = reading.variances(gains, variance) if len(starts) else np.zeros(0)
         asked = self.workload.questions
@@ -147,7 +148,7 @@ class Forecaster:
         _, variances, _ = self.sampled(transform, setting)
         largest = float(variances.max(initial=0.0))
         if all(len(axis.classes) == 1 for axis in transform.axes):
-            variance = _variance(setting.scale(transform))(Fraction(1))
+            variance = _variance(setting.noise(transform))(Fraction(1))
             for family in self.workload.families:
                 parts = zip(self._reading(transform).axes, family.along, strict=True)
                 largest = max(largest, variance * math.prod(self._top(*part) for part in parts))
@@ -181,7 +182,7 @@ class Forecaster:
 def law_of(transform: Product, setting: Setting, region: Region) -> NoiseLaw:
     """The law of the noise in the count of a region."""
     reading = ProductReading.of(transform)
-    return NoisyCoefficients(reading, _no_data, setting.scale(transform), "").law(region)
+    return NoisyCoefficients(reading, _no_data, setting.noise(transform), "").law(region)
 
 
 def region_variance(
@@ -217,8 +218,8 @@ def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
     return np.bincount(which, products, minlength=len(stops)).astype(np.float64)
 
 
-def _variance(scale: Fraction) -> Callable[[Fraction], float]:
-    return lambda factor: DiscreteLaplaceSum(scale * factor, 1).variance
+def _variance(noise: KnownNoise) -> Callable[[Fraction], float]:
+    return lambda factor: noise.times(factor).variance
 
 
 def _no_data(*slices: slice) -> Floats:

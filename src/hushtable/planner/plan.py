@@ -268,7 +268,7 @@ def _forecast(
     setting: Setting,
     people: int | None,
 ) -> Forecast:
-    scale = setting.scale(product)
+    scale = setting.noise(product).scale
     return Forecast(
         mechanism=name,
         parameters=parameters,

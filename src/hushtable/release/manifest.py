@@ -17,6 +17,7 @@ from typing import Any
 
 from hushtable.errors import HushError, ReleaseError
 from hushtable.kernel.privacy.loss import LARGEST_SCALE, NEIGHBOURS, parse_stored_epsilon
+from hushtable.kernel.privacy.noises import DiscreteLaplace, KnownNoise
 from hushtable.release.store import (
     FORMAT,
     MANIFEST,
@@ -212,13 +213,13 @@ def _epsilon(text: str) -> Fraction:
         raise _Invalid("the manifest's 'epsilon' is not a positive number") from None
 
 
-def checked_scale(folder: Path, manifest: Manifest, names: set[str]) -> Fraction:
-    """The scale of the noise of a release that has these arrays and no others."""
+def checked_noise(folder: Path, manifest: Manifest, names: set[str]) -> KnownNoise:
+    """The noise of a release that has these arrays and no others."""
     check_arrays(folder, manifest, names)
-    scale = noise_scale(manifest.noise)
-    if scale is None:
+    noise = read_noise(manifest.noise)
+    if noise is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-    return scale
+    return noise
 
 
 def check_arrays(folder: Path, manifest: Manifest, names: set[str]) -> None:
@@ -228,11 +229,12 @@ def check_arrays(folder: Path, manifest: Manifest, names: set[str]) -> None:
         raise ReleaseError(f"{folder}: the manifest must list the arrays {listed}")
 
 
-def noise_scale(noise: dict[str, Any]) -> Fraction | None:
-    """The scale of discrete Laplace noise; None where the table describes none that we draw."""
-    scale = noise.get("scale")
-    if noise.get("law") != "discrete-laplace" or not isinstance(scale, str):
+def read_noise(described: dict[str, Any]) -> KnownNoise | None:
+    """The noise that a table describes; None where it describes none that we draw."""
+    scale = described.get("scale")
+    if described.get("law") != DiscreteLaplace.law or not isinstance(scale, str):
         return None
     if not _FRACTION.fullmatch(scale) or set(scale.partition("/")[2]) == {"0"}:
         return None
-    return found if SMALLEST_SCALE <= (found := Fraction(scale)) <= LARGEST_SCALE else None
+    found = Fraction(scale)
+    return DiscreteLaplace(found) if SMALLEST_SCALE <= found <= LARGEST_SCALE else None

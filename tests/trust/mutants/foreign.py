@@ -129,16 +129,16 @@ FIGURES = [
     Mutant(
         "noise of any scale",
         "release/manifest.py",
-        "return found if SMALLEST_SCALE <= (found := Fraction(scale)) <= LARGEST_SCALE else None",
-        "return Fraction(scale) or None",
+        "return DiscreteLaplace(found) if SMALLEST_SCALE <= found <= LARGEST_SCALE else None",
+        "return DiscreteLaplace(found) if found else None",
         (f"{HOSTILE}::test_a_scale_is_a_positive_fraction_of_few_digits",),
         quick=True,
     ),
     Mutant(
         "factors that make noise too large",
         "families/linear/store.py",
-        "if too_large or scale * smallest < SMALLEST_SCALE:",
-        "if scale * smallest < SMALLEST_SCALE:",
+        "if too_large or noise.scale * smallest < SMALLEST_SCALE:",
+        "if noise.scale * smallest < SMALLEST_SCALE:",
         (f"{MANIFESTS}::test_a_scale_that_is_too_large_for_a_factor_is_refused",),
     ),
     Mutant(
@@ -151,7 +151,7 @@ FIGURES = [
     Mutant(
         "the scale of a network that nobody looked at",
         "families/network/store.py",
-        " or noise_scale(noise) is None:",
+        " or read_noise(noise) is None:",
         ":",
         (f"{MANIFESTS}::test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened",),
     ),

@@ -81,15 +81,15 @@ ISPE = [
     Mutant(
         "the count of a region without its noise",
         "families/regions/posterior.py",
-        "return NoiseSum(self.cell_scale, siblings, self.region_scale, 1)",
-        "return NoiseSum(self.cell_scale, siblings, self.region_scale / 2, 1)",
+        "NoiseSum.of(self.region_noise, 1)",
+        "NoiseSum.of(DiscreteLaplace(self.region_noise.scale / 2), 1)",
         (POSTERIORS,),
     ),
     Mutant(
         "cells with half of their noise",
         "families/regions/posterior.py",
-        "return NoiseSum(self.cell_scale, cells)",
-        "return NoiseSum(self.cell_scale / 2, cells)",
+        "return NoiseSum.of(self.cell_noise, cells)",
+        "return NoiseSum.of(DiscreteLaplace(self.cell_noise.scale / 2), cells)",
         (POSTERIORS, EXAMPLE),
     ),
     Mutant(
@@ -115,7 +115,7 @@ ISPE = [
     ),
     Mutant(
         "densities without their step",
-        "families/regions/densities.py",
+        "query/law/density.py",
         "values = np.fft.irfft(np.exp(-exponent), length)[: length // 2] / step",
         "values = np.fft.irfft(np.exp(-exponent), length)[: length // 2]",
         (NOISE_SUMS,),
@@ -206,7 +206,7 @@ ISPE = [
     ),
     Mutant(
         "rare misses by an expansion that knows nothing of them",
-        "families/regions/posterior.py",
+        "query/law/normal.py",
         "if half >= EXPANDED:",
         "if half >= 0:",
         (POSTERIORS,),

@@ -205,7 +205,7 @@ PRECISION = [
     Mutant(
         "the noise on held places not counted",
         "kernel/curator/curator.py",
-        "self._tally.add(eta + held_places_eta(structure, scale, self._exposure))",
+        "self._tally.add(eta + held_places_eta(structure, noise.scale, self._exposure))",
         "self._tally.add(eta)",
         (CURATOR_CLOSENESS,),
     ),

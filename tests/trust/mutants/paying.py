@@ -13,16 +13,16 @@ from .suites import (
 )
 
 _NOISE_ON_COUNTS = """values = part_counts(self.__held.data, partition)
-        eta = self._noise.add_laplace(values, scale)"""
+        eta = self._noise.add_laplace(values, noise.scale)"""
 
 _CHARGED_COUNTS = """self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
-        eta = self._noise.add_laplace(values, scale)"""
+        eta = self._noise.add_laplace(values, noise.scale)"""
 
 _CHARGED_COEFFICIENTS = """self._account.charge(amount)
         values = dense_counts(self.__held.data, transform.coefficient_shape)
         transform.forward_within(values)
-        self._tally.add(add_noise(values, transform, scale, self._noise))"""
+        self._tally.add(add_noise(values, transform, noise.scale, self._noise))"""
 
 _CHARGED_SELECTION = """self._account.charge(amount)
         values = score"""
@@ -44,8 +44,8 @@ SCALES = [
     Mutant(
         "half the scale on coefficients",
         "kernel/curator/curator.py",
-        "add_noise(values, transform, scale, self._noise)",
-        "add_noise(values, transform, scale / 2, self._noise)",
+        "add_noise(values, transform, noise.scale, self._noise)",
+        "add_noise(values, transform, noise.scale / 2, self._noise)",
         ("tests/mechanisms/test_conformance.py::test_no_neighbour_loses_more_than_epsilon",),
     ),
     Mutant(

@@ -197,8 +197,8 @@ PRIVBAYES = [
     Mutant(
         "a measured count with half of its noise",
         "families/network/error.py",
-        "key = (share, scales[i % len(scales)])",
-        "key = (share, scales[i % len(scales)] / 2)",
+        "key = (share, noises[i % len(noises)])",
+        "key = (share, KnownNoise(noises[i % len(noises)].scale / 2))",
         (PRIVBAYES_ERROR,),
     ),
     Mutant(

@@ -31,8 +31,8 @@ SPARSE = [
     Mutant(
         "half the scale for a summary",
         "kernel/curator/curator.py",
-        "summarise(data, structure, rule, scale, self._noise, rooted=rooted)",
-        "summarise(data, structure, rule, scale / 2, self._noise, rooted=rooted)",
+        "summarise(data, structure, rule, noise.scale, self._noise, rooted=rooted)",
+        "summarise(data, structure, rule, noise.scale / 2, self._noise, rooted=rooted)",
         (SPARSE_EXACT,),
         quick=True,
     ),

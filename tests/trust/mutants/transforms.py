@@ -18,7 +18,7 @@ _EVERY_COEFFICIENT = "test_every_coefficient_takes_noise_once_at_the_scale_of_it
 
 _FOREIGN_PARTITION = 'raise OptionError("a partition is a Regions, Grid, Whole or Marginal")'
 
-_SCALE_CHECK = "check_scale(scale * max(factor for _, factor in transform.blocks()))"
+_SCALE_CHECK = "check_scale(noise.scale * max(factor for _, factor in transform.blocks()))"
 
 TRANSFORMS = [
     Mutant(
@@ -188,7 +188,7 @@ TRANSFORMS = [
         "noise of a large factor that does not fit",
         "kernel/curator/curator.py",
         _SCALE_CHECK,
-        "check_scale(scale)",
+        "check_scale(noise.scale)",
         (f"{CURATOR}::TestMisuse",),
     ),
     Mutant(

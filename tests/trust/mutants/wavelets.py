@@ -28,8 +28,8 @@ MECHANISMS = [
     Mutant(
         "half the scale in the manifest",
         "families/linear/ask/coefficients.py",
-        "str(noisy.scale)",
-        "str(noisy.scale / 2)",
+        "**noisy.noise.to_dict()",
+        "**noisy.noise.times(Fraction(1, 2)).to_dict()",
         (f"{WAVELETS}::test_the_scale_is_the_product_of_the_levels_over_epsilon",),
     ),
     Mutant(
@@ -56,8 +56,8 @@ MECHANISMS = [
     Mutant(
         "half the noise variance of a subband",
         "families/linear/ask/privelet_star.py",
-        ".variance / factor**2 for",
-        ".variance / factor**2 / 2 for",
+        ".variance / f**2 for",
+        ".variance / f**2 / 2 for",
         _OF_EACH_SUBBAND,
     ),
     Mutant(

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, CodeSet, Region, cells
 from hushtable.query.cutting import Groups, Ranges, all_codes, cells_by_group, ranks
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
 NOTE = "sum of noisy cells"
@@ -29,17 +29,17 @@ _PIECE = 2**24
 
 @dataclass(frozen=True)
 class NoisyCells:
-    """A matrix of noisy counts, all with noise of the same scale."""
+    """A matrix of noisy counts, all with the same noise."""
 
     read: ReadBox
-    scale: Fraction
+    noise: KnownNoise
 
     note = NOTE
     estimate = False
 
     def law(self, region: Region) -> NoiseLaw:
         """The law of the noise in the count of a region."""
-        return DiscreteLaplaceSum(self.scale, cells(region))
+        return NoiseSum.of(self.noise, cells(region))
 
     def count(self, region: Region) -> tuple[int, NoiseLaw]:
         """The noisy count of a region, and the law of its noise."""
@@ -52,7 +52,7 @@ class NoisyCells:
         """
         values = self._sums(region, groups)
         distinct, law_of_row = np.unique(cells_by_group(region, groups), return_inverse=True)
-        laws = tuple(DiscreteLaplaceSum(self.scale, int(count)) for count in distinct)
+        laws = tuple(NoiseSum.of(self.noise, int(count)) for count in distinct)
         return Estimates(values.reshape(-1), laws, law_of_row)
 
     def cells(self) -> NDArray[Any]:
@@ -61,7 +61,7 @@ class NoisyCells:
 
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The noise variance of each of many cells: all have the same."""
-        return np.full(len(codes[0]), DiscreteLaplaceSum(self.scale, 1).variance)
+        return np.full(len(codes[0]), self.noise.variance)
 
     def fresh_cells(self) -> NDArray[np.int64]:
         """The noisy count of every cell, in memory of its own."""
@@ -72,7 +72,7 @@ class NoisyCells:
     ) -> NDArray[np.float64]:
         """The noise variance of each of many boxes: so many cells' worth."""
         sizes = np.prod((stops - starts).astype(np.float64), axis=1)
-        return np.asarray(sizes * DiscreteLaplaceSum(self.scale, 1).variance)
+        return np.asarray(sizes * self.noise.variance)
 
     def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
         """The sums over a region by group, in the order of `groups`."""

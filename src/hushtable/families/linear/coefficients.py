@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,10 +23,10 @@ from hushtable.errors import QueryError
 from hushtable.families.linear.reading import AxisReading, ProductReading
 from hushtable.families.linear.rows import Row, add_rows
 from hushtable.kernel.maps import Identity
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cut_by
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
-from hushtable.query.linear import linear_noise
+from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
 # Weights held at once when the boxes of a condition have to be added up.
@@ -42,11 +42,11 @@ Spread = Counter[tuple[float, Fraction]]
 
 @dataclass(frozen=True)
 class NoisyCoefficients:
-    """The noisy coefficients of a product of transforms; the scale is that of factor one."""
+    """The noisy coefficients of a product of transforms; the noise is that of factor one."""
 
     reading: ProductReading
     read: ReadBox
-    scale: Fraction
+    noise: KnownNoise
     note: str
     refine: Refine | None = None
     """What is done to coefficients before they are used."""
@@ -57,10 +57,10 @@ class NoisyCoefficients:
         """The law of the noise in the count of a region."""
         boxes = [box for box in region if box.cells]
         if not boxes:
-            return linear_noise(self.scale, {})
+            return NoiseSum(())
         if len(boxes) > 1:
             rows = [self._rows(box) for box in boxes]
-            return linear_noise(self.scale, self._touched(rows, read=False)[1])
+            return self._law(self._touched(rows, read=False)[1])
         return self._product_law([self._spread_of(i, c) for i, c in enumerate(boxes[0].sets)])
 
     def count(self, region: Region) -> tuple[float, NoiseLaw]:
@@ -68,7 +68,7 @@ class NoisyCoefficients:
         rows = [self._rows(box) for box in region if box.cells]
         if len(rows) > 1:
             value, spread = self._touched(rows, read=True)
-            return value, linear_noise(self.scale, spread)
+            return value, self._law(spread)
         weights = [[row] for row in rows[0]] if rows else []
         return (self._contract(weights).item() if rows else 0.0), self.law(region)
 
@@ -103,9 +103,7 @@ class NoisyCoefficients:
         return self._variances(gains)
 
     def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return self.reading.variances(
-            gains, lambda factor: DiscreteLaplaceSum(self.scale * factor, 1).variance
-        )
+        return self.reading.variances(gains, lambda factor: self.noise.times(factor).variance)
 
     def _group_box(self, box: Box, groups: Groups) -> Estimates:
         """All groups of one box together: rows of weights by axis, and what they make."""
@@ -184,7 +182,12 @@ class NoisyCoefficients:
                 for (other, another), more in spread.items():
                     combined[float(f"{size * other:.12g}"), factor * another] += count * more
             total = combined
-        return linear_noise(self.scale, total)
+        return self._law(total)
+
+    def _law(self, spread: Mapping[tuple[float, Fraction], int]) -> NoiseSum:
+        """The law of coefficients with weights of these sizes, by scale factor."""
+        noises = {factor: self.noise.times(factor) for factor in {factor for _, factor in spread}}
+        return NoiseSum.weighted({(size, noises[f]): count for (size, f), count in spread.items()})
 
     def _contract(self, rows: list[list[Row]]) -> NDArray[np.float64]:
         """Weights times coefficients, for every combination of one row along each axis."""

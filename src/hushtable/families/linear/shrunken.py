@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.coefficients import NoisyCoefficients, Refine
 from hushtable.families.linear.reading import ProductReading
 from hushtable.kernel.maps import Product
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.batch import (
     WORTH_A_TABLE,
     accumulate,
@@ -88,7 +88,7 @@ class ShrunkenCoefficients:
 
     transform: Product
     read: ReadBox
-    scale: Fraction
+    noise: KnownNoise
     bands: Bands
     thresholds: NDArray[np.int64]
 
@@ -100,7 +100,7 @@ class ShrunkenCoefficients:
         return ProductReading.of(self.transform)
 
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
-        return NoisyCoefficients(self._transform_reading, self.read, self.scale, NOTE, refine)
+        return NoisyCoefficients(self._transform_reading, self.read, self.noise, NOTE, refine)
 
     def _lost(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]

@@ -23,7 +23,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,8 @@ from hushtable.arrays import Floats
 from hushtable.families.network.fit import TINY, FittedNetwork, project
 from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import MOST_ROWS, Link, Network, Seen
-from hushtable.query.law import DiscreteLaplaceSum, checked_confidence, wider_quantile
-from hushtable.query.linear import LinearNoise, linear_noise
+from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.query.law import NoiseSum, checked_confidence, wider_quantile
 
 Booleans = NDArray[np.bool_]
 
@@ -43,7 +42,7 @@ class NoisyRows:
     """The noisy number of rows as it was stored: at least 1, and at most `MOST_ROWS`."""
 
     number: int
-    noise: DiscreteLaplaceSum
+    noise: KnownNoise
 
     def ends(self, miss: float) -> tuple[float, float]:
         """What it says of the true number; at its limits it only says something to one side."""
@@ -58,7 +57,7 @@ class MeasuredLaw:
 
     value: float
     measured: float
-    noise: LinearNoise
+    noise: NoiseSum
     rows: NoisyRows | None = None
     """Of the total, what was drawn before the tables were chosen."""
 
@@ -178,30 +177,29 @@ class Told:
     def number(self) -> NoisyRows | None:
         """What else is known of the total: the noisy number of rows, where it was not declared."""
         noisy = self.fitted.noisy
-        if not self.everything or not noisy.rows_scale:
+        if not self.everything or noisy.rows_noise is None:
             return None
-        return NoisyRows(noisy.rows, DiscreteLaplaceSum(noisy.rows_scale, 1))
+        return NoisyRows(noisy.rows, noisy.rows_noise)
 
-    def noises(self) -> list[LinearNoise] | None:
+    def noises(self) -> list[NoiseSum] | None:
         """The noise of each question's sum; none if the tables do not tell all of it."""
         if not self.inside:
             return None
         if not self._shares:  # no box: nothing is counted
-            return [linear_noise(Fraction(1), {})] * self.rows
+            return [NoiseSum(())] * self.rows
         shares, cells = np.concatenate(self._shares), np.concatenate(self._cells)
         kinds, which = np.unique(np.concatenate([shares, cells]), axis=1, return_inverse=True)
         laws = [self._noise(*np.split(kind, 2)) for kind in kinds.T]
         return [laws[kind] for kind in which.reshape(-1).tolist()]
 
-    def _noise(self, shares: Floats, cells: Floats) -> LinearNoise:
-        noisy = self.fitted.noisy
-        scales = noisy.scales
-        terms: dict[tuple[float, Fraction], int] = {}
+    def _noise(self, shares: Floats, cells: Floats) -> NoiseSum:
+        noises = self.fitted.noisy.noises
+        terms: dict[tuple[float, KnownNoise], int] = {}
         for i, (share, number) in enumerate(zip(shares.tolist(), cells.tolist(), strict=True)):
             if share > 0:
-                key = (share, scales[i % len(scales)])
+                key = (share, noises[i % len(noises)])
                 terms[key] = terms.get(key, 0) + int(number)
-        return linear_noise(Fraction(1), terms)
+        return NoiseSum.weighted(terms)
 
 
 def alike_rows(

@@ -13,7 +13,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.families.network.network import Link, Network, Seen
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.kernel.privacy.noises import KnownNoise
 
 ROUNDS = 3
 TINY = 1e-9
@@ -34,11 +33,11 @@ class NoisyTables:
     """What was measured of a network."""
 
     tables: tuple[NDArray[np.int64], ...]
-    scales: tuple[Fraction, ...]
-    """For each table, of the noise in every cell."""
+    noises: tuple[KnownNoise, ...]
+    """For each table, the noise in every cell."""
     rows: int
-    rows_scale: Fraction
-    """Of the noise in the number of rows; zero if it was declared."""
+    rows_noise: KnownNoise | None
+    """The noise in the number of rows; none if it was declared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +62,14 @@ def fit(
     network: Network,
     tables: Sequence[NDArray[np.int64]],
     *,
-    scales: Sequence[Fraction],
+    noises: Sequence[KnownNoise],
     rows: int,
-    rows_scale: Fraction,
+    rows_noise: KnownNoise | None,
 ) -> FittedNetwork:
     """Make one distribution of all noisy tables."""
     counts = [np.asarray(table, np.float64).reshape(-1) for table in tables]
-    variances = tuple(DiscreteLaplaceSum(scale, 1).variance for scale in scales)
-    total, total_variance = _total(counts, variances, rows, rows_scale)
+    variances = tuple(noise.variance for noise in noises)
+    total, total_variance = _total(counts, variances, rows, rows_noise)
     agreement = Agreement(network, variances)
     for _ in range(ROUNDS):
         agreement.reach(counts, total)
@@ -82,7 +81,7 @@ def fit(
     families = [project(network, shaped, link) for link in network.links]
     return FittedNetwork(
         network,
-        NoisyTables(tuple(tables), tuple(scales), rows, rows_scale),
+        NoisyTables(tuple(tables), tuple(noises), rows, rows_noise),
         total,
         total_variance,
         variances,
@@ -96,16 +95,16 @@ def fit(
 
 
 def _total(
-    counts: Sequence[Floats], noise: Sequence[float], rows: int, rows_scale: Fraction
+    counts: Sequence[Floats], noise: Sequence[float], rows: int, rows_noise: KnownNoise | None
 ) -> tuple[float, float]:
     """The number of rows by all that tell it, each by its precision, and its variance.
 
     At least one row; a declared number is taken as it is.
     """
-    if not rows_scale:
+    if rows_noise is None:
         return float(rows), 0.0
     variances = [len(table) * each for table, each in zip(counts, noise, strict=True)]
-    variances.append(DiscreteLaplaceSum(rows_scale, 1).variance)
+    variances.append(rows_noise.variance)
     weights = [1 / max(variance, TINY) for variance in variances]
     values = [*(float(table.sum()) for table in counts), float(rows)]
     return max(1.0, float(np.average(values, weights=weights))), 1 / sum(weights)

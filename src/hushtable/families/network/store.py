@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,8 @@ from hushtable.errors import ReleaseError
 from hushtable.families.network.fit import FittedNetwork, fit
 from hushtable.families.network.network import MOST_ROWS, Network
 from hushtable.families.network.read import NetworkReader
-from hushtable.release.manifest import Manifest, check_arrays, noise_scale
+from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.release.manifest import Manifest, check_arrays, read_noise
 from hushtable.release.store import StoredArray
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class NetworkRelease(NetworkReader):
 
 def open_network(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], NetworkRelease]:
     """The tables of a network's release, and what answers from them."""
-    network, rows, rows_scale = _described(folder, manifest)
-    scales = _scales(folder, manifest.noise, len(network.measured))
+    network, rows, rows_noise = _described(folder, manifest)
+    noises = _noises(folder, manifest.noise, len(network.measured))
     names = [f"marginal_{i}" for i in range(len(network.measured))]
     check_arrays(folder, manifest, set(names))
     arrays = {
@@ -50,38 +50,38 @@ def open_network(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
 
     def fitted() -> FittedNetwork:
         tables = [arrays[name].read() for name in names]
-        return fit(network, tables, scales=scales, rows=rows, rows_scale=rows_scale)
+        return fit(network, tables, noises=noises, rows=rows, rows_noise=rows_noise)
 
     return arrays, NetworkRelease(network, fitted)
 
 
-def _scales(folder: Path, noise: dict[str, Any], tables: int) -> list[Fraction]:
-    """The scale of each table's noise."""
+def _noises(folder: Path, noise: dict[str, Any], tables: int) -> list[KnownNoise]:
+    """The noise of each table."""
     texts = noise.get("scales")
     listed = texts if isinstance(texts, list) else []
-    scales = [noise_scale({**noise, "scale": text}) for text in listed]
-    known = [scale for scale in scales if scale is not None]
-    if len(known) != tables or len(listed) != tables or noise_scale(noise) is None:
+    noises = [read_noise({**noise, "scale": text}) for text in listed]
+    known = [found for found in noises if found is not None]
+    if len(known) != tables or len(listed) != tables or read_noise(noise) is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise")
     return known
 
 
-def _described(folder: Path, manifest: Manifest) -> tuple[Network, int, Fraction]:
-    """The network, the number of rows and the scale of its noise, none if it was declared."""
+def _described(folder: Path, manifest: Manifest) -> tuple[Network, int, KnownNoise | None]:
+    """The network, the number of rows and its noise, none if it was declared."""
     parameters: dict[str, Any] = manifest.content["parameters"]
     try:
         network = Network.from_dict(manifest.schema, parameters.get("network"))
     except ReleaseError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
-    rows, noise = parameters.get("rows"), parameters.get("rows_noise")
+    rows, described = parameters.get("rows"), parameters.get("rows_noise")
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise ReleaseError(f"{folder}: the manifest does not say how many rows there are")
+    if described is None:
+        return network, rows, None
+    noise = read_noise(described) if isinstance(described, dict) else None
     if noise is None:
-        return network, rows, Fraction(0)
-    scale = noise_scale(noise) if isinstance(noise, dict) else None
-    if scale is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise of its rows")
-    return network, rows, scale
+    return network, rows, noise
 
 
 READERS = {"network": open_network}

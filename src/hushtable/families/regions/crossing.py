@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import ReleaseError
 from hushtable.families.regions.adjacency import Neighbourhood, components
-from hushtable.families.regions.densities import sums_by
 from hushtable.families.regions.moments import Parts
+from hushtable.families.regions.posterior import sums_by
 from hushtable.query.batch import accumulate, box_sums
 
 # Cells that are compared with boxes at once.

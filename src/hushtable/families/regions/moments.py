@@ -17,19 +17,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.regions.densities import (
-    NoiseSum,
-    cumulants,
-    log_density,
-    quadrature,
-)
 from hushtable.families.regions.posterior import Estimator, Part
+from hushtable.query.law import NoiseSum
+from hushtable.query.law.density import FLOOR, log_density, one_sided_reach
 
 NORMAL = 1 / 64
 NODES = 32
@@ -89,8 +86,9 @@ def _non_negative(estimator: Estimator, parts: Parts, found: Floats) -> Floats:
 
 def _flat(estimator: Estimator, parts: Parts) -> Floats:
     """Under a uniform prior; relative to what was seen of the cells."""
-    cell, cell4 = cumulants(estimator.cell_scale)
-    region, region4 = cumulants(estimator.region_scale)
+    one_cell, one_region = estimator.cell_noise, estimator.region_noise
+    cell, cell4 = one_cell.variance, one_cell.fourth_cumulant
+    region, region4 = one_region.variance, one_region.fourth_cumulant
     cells, siblings = parts.cells.astype(np.float64), parts.siblings.astype(np.float64)
     inside = _Normal(cells * cell, cells * cell4)
     outside = _Normal(siblings * cell + region, siblings * cell4 + region4)
@@ -203,6 +201,36 @@ def _mixed(noise: NoiseSum, normal: _Normal, apart: Floats) -> Floats:
     return found
 
 
+@lru_cache(maxsize=1024)
+def quadrature(noise: NoiseSum, nodes: int) -> tuple[Floats, Floats]:
+    """Gauss's nodes and weights for the density of a sum: polynomials of degree 2·nodes − 1 exact.
+
+    The recurrence of the orthogonal polynomials comes from the table (Stieltjes). The density is
+    symmetric, so that nodes come in pairs ±x: the singular values of every other step of the
+    recurrence, which make a matrix of half the size.
+    """
+    table = log_density(noise)
+    ends = math.ceil(one_sided_reach(noise, FLOOR) / table.step)
+    x = table.step * np.arange(-ends, ends + 1.0)
+    mass = np.exp(table(x))
+    before, now = np.zeros(len(x)), np.sqrt(mass / mass.sum())
+    steps = [0.0]
+    for _ in range(min(2 * (nodes // 2), len(x) - 1) - 1):
+        following = x * now - steps[-1] * before
+        steps.append(float(np.linalg.norm(following)))
+        if steps[-1] <= 1e-9 * ends * table.step:
+            steps.pop()
+            break
+        before, now = now, following / steps[-1]
+    odd = steps[1::2]
+    if not odd:  # no noise at all
+        return np.zeros(1), np.ones(1)
+    even = np.array(steps[2::2])[: len(odd) - 1]
+    left, values, _ = np.linalg.svd(np.diag(odd) + np.diag(even, -1))
+    weights = left[0] ** 2 / 2
+    return np.concatenate([-values, values]), np.concatenate([weights, weights])
+
+
 def _lots(rows: NDArray[np.intp], points: int) -> Iterator[NDArray[np.intp]]:
     """Rows in lots of so many points each that memory holds."""
     step = max(_LOT // points, 1)
@@ -217,7 +245,7 @@ def _of_tables(inside: NoiseSum, outside: NoiseSum, apart: Floats) -> Floats:
         found[0] += apart
         return found
     narrow, wide = log_density(inside), log_density(outside)
-    reach = math.ceil(inside.reach(math.exp(-_GRID_DROP))) + 1
+    reach = math.ceil(one_sided_reach(inside, math.exp(-_GRID_DROP))) + 1
     step = max(1, -(-2 * reach // POINTS))
     ends = math.ceil(reach / step)
     x = step * np.arange(-ends, ends + 1.0)

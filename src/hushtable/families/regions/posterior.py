@@ -16,23 +16,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.regions.densities import NoiseSum, log_density, sums_by
 from hushtable.families.regions.options import Likelihood, Prior
-from hushtable.query.law import checked_confidence
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.law import NoiseSum, checked_confidence
+from hushtable.query.law.density import log_density
+from hushtable.query.law.normal import cornish_fisher, nearly_normal
 
 MOST_POINTS = 2**14
 """A posterior is laid out on every integer, or on so many points where it is wider."""
 DROP = 45.0
 """What is e^DROP times less likely than the mode is left out."""
-
-EXPANDED = 5e-4
-"""Rarer misses on one side than this are bounded, not expanded."""
 
 FEW_PARTS = 16
 """Sums of up to so many posteriors are always convolved."""
@@ -92,19 +91,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """The scales of both kinds of noise, and the prior."""
+    """Both kinds of noise, and the prior."""
 
-    cell_scale: Fraction
-    region_scale: Fraction
+    cell_noise: DiscreteLaplace
+    region_noise: DiscreteLaplace
     prior: Prior = "uniform"
 
     def inside(self, cells: int) -> NoiseSum:
         """The noise of the sum of so many cells."""
-        return NoiseSum(self.cell_scale, cells)
+        return NoiseSum.of(self.cell_noise, cells)
 
     def outside(self, siblings: int) -> NoiseSum:
         """The noise of a region's count less so many cells."""
-        return NoiseSum(self.cell_scale, siblings, self.region_scale, 1)
+        return NoiseSum.of(self.cell_noise, siblings) + NoiseSum.of(self.region_noise, 1)
 
     def posterior(self, part: Part) -> Hill:
         """The posterior of a part of a region."""
@@ -221,6 +220,11 @@ def _trimmed(hill: Hill) -> Hill:
     return Hill(hill.origin + hill.step * int(kept[0]), hill.step, mass / mass.sum())
 
 
+def sums_by(which: NDArray[Any], weights: NDArray[Any], size: int) -> Floats:
+    """The sum of the weights of each of `size` kinds."""
+    return np.asarray(np.bincount(which, weights, size), np.float64)
+
+
 def _coarser(hill: Hill, step: int) -> Hill:
     """The same mean by fewer points: each chance is shared by the two points beside its place."""
     if hill.step == step:
@@ -231,56 +235,6 @@ def _coarser(hill: Hill, step: int) -> Hill:
     size = int(low[-1]) + 2
     mass = sums_by(low, hill.mass - upper, size) + sums_by(low + 1, upper, size)
     return Hill(hill.origin, step, mass)
-
-
-def cornish_fisher(cumulants: NDArray[np.float64], confidence: float) -> tuple[Floats, Floats]:
-    """The ends of intervals of sums that are close to normal, by skewness and kurtosis.
-
-    They lie half a step further out than those of a smooth law, for counts are whole, and 2 % of
-    the way, for the terms that are left out. The expansion says nothing about rare misses. But the
-    law is log-concave, as all its parts are: the logarithm of what lies beyond a point falls at
-    least as fast further out as it does between two points before.
-    """
-    variance = cumulants[1]
-    half = (1 - confidence) / 2
-    further = 0.5 * (variance > 0)
-    low, high = (sign * _quantile(cumulants, half, sign) for sign in (-1.0, 1.0))
-    return cumulants[0] + low - further, cumulants[0] + high + further
-
-
-def _quantile(cumulants: NDArray[np.float64], half: float, sign: float) -> Floats:
-    """How far from the mean so little lies beyond, below it or above it."""
-    if half >= EXPANDED:
-        return _expanded(cumulants, half, sign)
-    near, far = (_expanded(cumulants, chance, sign) for chance in (5 * EXPANDED, EXPANDED))
-    return np.asarray(far + (far - near) * math.log(EXPANDED / half) / math.log(5))
-
-
-def _expanded(cumulants: NDArray[np.float64], half: float, sign: float) -> Floats:
-    """The expansion of Cornish and Fisher, and a little further."""
-    from statistics import NormalDist  # only here: it brings in `random` and `decimal`
-
-    z = -NormalDist().inv_cdf(half)
-    skew, excess = shape(cumulants)
-    bent = (
-        z
-        + sign * skew * (z**2 - 1) / 6
-        + excess * (z**3 - 3 * z) / 24
-        - skew**2 * (2 * z**3 - 5 * z) / 36
-    )
-    return np.asarray(np.sqrt(np.maximum(cumulants[1], 0.0)) * (bent + 0.02 * z))
-
-
-def shape(cumulants: NDArray[np.float64]) -> tuple[Floats, Floats]:
-    """Skewness and excess kurtosis."""
-    variance = np.where(cumulants[1] > 1e-100, cumulants[1], np.inf)  # none without noise
-    return cumulants[2] / variance**1.5, cumulants[3] / variance**2
-
-
-def nearly_normal(cumulants: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether skewness and kurtosis are so small that their expansion may be used."""
-    skew, excess = shape(cumulants)
-    return np.asarray((np.abs(skew) <= 0.3) & (np.abs(excess) <= 0.3))
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.crossing import Layout
 from hushtable.families.regions.posterior import Estimator
-from hushtable.query.law import DiscreteLaplaceSum, checked_confidence
+from hushtable.query.law import NoiseSum, checked_confidence
 
 CUT = -1
 """Instead of a number of regions, where a question cuts one."""
@@ -92,7 +92,7 @@ class Promise:
 
     def variances(self, seen: Seen) -> Floats:
         """The variance of the noise that an interval rests on: of both, the smaller."""
-        cell, region = self._cells(1).variance, self._regions(1).variance
+        cell, region = self.estimator.cell_noise.variance, self.estimator.region_noise.variance
         regions, outside = self._noises(seen)
         nothing = (seen.regions == CUT) & ~self._of_most(seen)
         other = np.where(nothing, np.inf, region * regions + cell * outside)
@@ -114,16 +114,14 @@ class Promise:
         """All regions' counts together, and all cells."""
         return float(self.layout.counts.sum(dtype=np.float64)), float(self.layout.cells.sum())
 
-    def _cells(self, number: int) -> DiscreteLaplaceSum:
-        return DiscreteLaplaceSum(self.estimator.cell_scale, number)
+    def _cells(self, number: int) -> NoiseSum:
+        return NoiseSum.of(self.estimator.cell_noise, number)
 
-    def _regions(self, number: int) -> DiscreteLaplaceSum:
-        return DiscreteLaplaceSum(self.estimator.region_scale, number)
+    def _regions(self, number: int) -> NoiseSum:
+        return NoiseSum.of(self.estimator.region_noise, number)
 
 
-def _half_widths(
-    noise: Callable[[int], DiscreteLaplaceSum], numbers: Integers, misses: Floats
-) -> Floats:
+def _half_widths(noise: Callable[[int], NoiseSum], numbers: Integers, misses: Floats) -> Floats:
     """The half widths of sums of so many noises, each with a chance of missing."""
     kinds, which = np.unique(np.stack([numbers, misses]), axis=1, return_inverse=True)
     found = [noise(int(number)).reach(miss) for number, miss in kinds.T.tolist()]

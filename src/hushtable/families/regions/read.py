@@ -20,21 +20,20 @@ from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.crossing import Layout, crossing_parts, whole_sums
-from hushtable.families.regions.densities import sums_by
 from hushtable.families.regions.moments import Parts, part_cumulants
 from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
 from hushtable.families.regions.posterior import (
     Estimator,
     Hill,
     PosteriorLaw,
-    cornish_fisher,
-    nearly_normal,
+    sums_by,
 )
 from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
 from hushtable.families.regions.reference import Alike, alike_cumulants, credible_cells
 from hushtable.query.box import Region
 from hushtable.query.cutting import Groups, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, checked_confidence
+from hushtable.query.law.normal import cornish_fisher, nearly_normal
 from hushtable.query.reader import Estimates
 
 Read = Callable[[], NDArray[Any]]

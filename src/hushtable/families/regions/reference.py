@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.adjacency import Line, Neighbourhood
 from hushtable.families.regions.crossing import Layout
-from hushtable.families.regions.densities import log_density
 from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, part_cumulants
 from hushtable.families.regions.options import Likelihood
 from hushtable.families.regions.posterior import Estimator, Hill
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.query.law.density import log_density
 
 POINTS = 512
 WINDOW = 3
@@ -96,7 +95,7 @@ def credible_cells(
         _windowed(values.reshape(layout.shape), neighbourhood).reshape(-1)
         for values in (squares, pairs, np.ones(size))
     )
-    noise = DiscreteLaplaceSum(estimator.cell_scale, 1).variance
+    noise = estimator.cell_noise.variance
     return np.asarray(found <= 2 * noise * number * (1.1 + 2 * np.sqrt(5 / cells)))
 
 
@@ -139,7 +138,7 @@ def _of_lot(
     if likelihood == "plain":
         rest = rest - (np.nansum(seen, axis=1) - seen[:, 0])
         times, siblings = 1.0, siblings + count - 1
-    scale = float(estimator.cell_scale)
+    scale = float(estimator.cell_noise.scale)
     least = 0.0 if estimator.prior == "non-negative" else None
     x = _grid(seen, rest / times if siblings == 0 else None, scale * _TAIL / count, least)
     level = np.zeros_like(x)

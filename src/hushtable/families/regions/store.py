@@ -14,7 +14,7 @@ from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.options import LIKELIHOODS, PRIORS
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
-from hushtable.release.manifest import Manifest, check_arrays, noise_scale
+from hushtable.release.manifest import Manifest, check_arrays, read_noise
 from hushtable.release.store import StoredArray
 
 NAMES = {"cells", "regions", "counts"}
@@ -56,7 +56,7 @@ def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
 def _estimator(folder: Path, manifest: Manifest) -> Estimator:
     noise = manifest.noise
     cells, counts = (
-        noise_scale({**noise, "scale": noise.get(name)}) for name in ("scale", "region_scale")
+        read_noise({**noise, "scale": noise.get(name)}) for name in ("scale", "region_scale")
     )
     if cells is None or counts is None:
         raise ReleaseError(f"{folder}: the manifest does not describe the noise")

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from hushtable.arrays import Floats
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 # How far beyond its thresholds a count is all but certain to be kept, and the steps, in scales.
 _BEYOND = 20.0
@@ -41,7 +41,7 @@ _LARGEST_EXPONENT = 300.0
 class Rule:
     """What noise and a rule make of a count: v is kept from theta on, and for sure from tau on."""
 
-    scale: Fraction
+    noise: DiscreteLaplace
     theta: int
     two_sided: bool
     tau: float
@@ -51,10 +51,10 @@ class Rule:
         """From here on every noisy value is kept."""
         return max(self.theta, math.ceil(self.tau))
 
-    @cached_property
+    @property
     def rate(self) -> float:
-        """1/scale: the noise has P[x] ∝ exp(−rate·abs(x))."""
-        return float(1 / self.scale)
+        """The noise has P[x] ∝ exp(−rate·abs(x))."""
+        return self.noise.rate
 
     @cached_property
     def counts(self) -> Floats:
@@ -76,12 +76,6 @@ class Rule:
     def largest_tilt(self) -> float:
         """Beyond it the noise has no moments, or numbers no room."""
         return min(0.9 * self.rate, _LARGEST_EXPONENT / float(self.counts[-1]))
-
-    def log_noise(self, x: float) -> float:
-        """log E[exp(xN)]."""
-        size = abs(x)
-        share = math.exp((size - self.rate) / 2) * math.expm1(-size) / math.expm1(-self.rate)
-        return -math.log1p(-(share**2))
 
     # ── sums over noisy values, for all counts at once ───────────────────────────────────────────
 
@@ -131,7 +125,7 @@ class Rule:
         bent = self._bent(x, sure, plus, minus, abs(up) + abs(down))
         logs = _above_chords(c, change + rounding, bent, self.rate)
         last = max(1 + change[-1] - kept[-1], 0.0) + rounding[-1]
-        beyond = math.exp(x * c[-1] - sure + self.log_noise(x)) + last
+        beyond = math.exp(x * c[-1] - sure + float(self.noise.log_moment(np.asarray(x)))) + last
         return logs, math.log(beyond)
 
     def _bent(self, x: float, sure: float, plus: Floats, minus: Floats, weight: float) -> Floats:
@@ -202,7 +196,7 @@ def sides(rule: Rule, sign: int) -> Sides:
         largest = min(largest, 0.9 / rule.tau)
     tilts: Floats = np.asarray(largest * 0.5 ** np.arange(_SIDE_TILTS), np.float64)
     # What makes a sure value, and a small count that is sampled, no likelier to be off than others.
-    sure = np.array([rule.log_noise(tilt) for tilt in tilts])
+    sure = rule.noise.log_moment(tilts)
     stretched = sign * tilts * rule.tau
     sampled = stretched - np.log1p(stretched)
     each = []

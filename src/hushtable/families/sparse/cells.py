@@ -20,7 +20,7 @@ from hushtable.families.sparse.kept import CellNoise, Errors, KeptPlaces, Summed
 from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cells_by_group
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
+from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
 
 # Cells that are laid out at the most, and kept places that are looked at at once.
@@ -70,8 +70,8 @@ class CellSummary:
         places = cells_by_group(region, groups)
         sums = self._sums(region, groups)
         if self.errors.complete:
-            scale = self.errors.scale
-            laws, which = distinct_laws(lambda terms: DiscreteLaplaceSum(scale, terms), [places])
+            noise = self.errors.noise
+            laws, which = distinct_laws(lambda terms: NoiseSum.of(noise, terms), [places])
             return Estimates(sums.weights, laws, which)
         variances = self.errors.variance(places.astype(np.float64), sums.passed, sums.spread)
         laws, which = distinct_laws(

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -27,13 +26,8 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.families.sparse.behind import Rule, hull, sides
 from hushtable.families.sparse.forecast import moments
-from hushtable.query.law import (
-    DiscreteLaplaceSum,
-    NoiseLaw,
-    checked_confidence,
-    wider_quantile,
-)
-from hushtable.query.linear import LinearNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +55,9 @@ class KeptPlaces:
 
 @dataclass(frozen=True)
 class Errors:
-    """How a summary's values err: the scale of the noise, the filter, and the sampling."""
+    """How a summary's values err: the noise, the filter, and the sampling."""
 
-    scale: Fraction
+    noise: DiscreteLaplace
     theta: int
     two_sided: bool
     tau: float
@@ -76,7 +70,7 @@ class Errors:
     @cached_property
     def rule(self) -> Rule:
         """What becomes of a count, place by place."""
-        return Rule(self.scale, self.theta, self.two_sided, self.tau)
+        return Rule(self.noise, self.theta, self.two_sided, self.tau)
 
     @property
     def estimate(self) -> bool:
@@ -89,16 +83,11 @@ class Errors:
         return self.priority or self.tau > 0 or not self.two_sided
 
     @cached_property
-    def noise(self) -> float:
-        """The variance of the noise on one place."""
-        return DiscreteLaplaceSum(self.scale, 1).variance
-
-    @cached_property
     def _empty(self) -> tuple[float, float]:
         """Of an empty place: the variance after the filter, and what sampling adds."""
-        mean, square = moments(0.0, self.scale, self.theta, 0.0, self.two_sided)
+        mean, square = moments(0.0, self.noise.scale, self.theta, 0.0, self.two_sided)
         mean = 0.0 if self.two_sided else mean
-        sampled = moments(0.0, self.scale, self.theta, self.tau, self.two_sided)[1]
+        sampled = moments(0.0, self.noise.scale, self.theta, self.tau, self.two_sided)[1]
         return square - mean**2, max(sampled - square, 0.0)
 
     @property
@@ -145,10 +134,10 @@ class Errors:
     def variance(self, places: Floats, passed: Floats, spread: Floats) -> Floats:
         """Of sums over so many places, of which about `passed` have passed the filter."""
         filtered, sampling = self._empty
-        noise = places * self.noise
+        noise = places * self.noise.variance
         if self.theta > 1 or not self.two_sided:
             busy = np.minimum(passed, places)
-            noise = busy * self.noise + (places - busy) * filtered
+            noise = busy * self.noise.variance + (places - busy) * filtered
         return np.asarray(noise + np.maximum(spread, places * sampling))
 
     def place_variances(self, kept: KeptPlaces, places: Integers) -> Floats:
@@ -262,7 +251,7 @@ class RootedNoise:
         low, high = _filtered(errors, self.value, self.reached, self.kept, 0.6 * miss)
         lower = sides(errors.rule, 1).margin(self.reached, self.kept, 0, math.log(0.1 * miss))
         # No ancestor's noise is further down than this: one side of so many noises.
-        noise = DiscreteLaplaceSum(errors.scale, 1).reach(2 * 0.3 * miss / max(self.ancestors, 1))
+        noise = errors.noise.reach(2 * 0.3 * miss / max(self.ancestors, 1))
         above = self.around * (errors.theta - 1 + noise)
         return _margins(self.value, max(low, self.value - lower), high + above)
 
@@ -280,7 +269,7 @@ class WeightedNoise:
     errors: Errors
     variance: float
     value: float
-    noise: LinearNoise
+    noise: NoiseSum
     missing: float
     """The weights of the coefficients that are missing, added up."""
 
@@ -320,7 +309,7 @@ class CellNoise:
     def variance(self) -> float:
         """The noise, and for a missing cell the worst count: c²(1 − c/τ) is at most 4τ²/27."""
         tau, theta = self.errors.tau, self.errors.theta
-        noise = self.errors.noise
+        noise = self.errors.noise.variance
         return noise if self.there else noise + max(4 * tau**2 / 27, (theta - 1.0) ** 2)
 
     @property
@@ -334,7 +323,7 @@ class CellNoise:
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the true count may be below the value, and how far above."""
         half = (1 - confidence) / 2
-        noise = DiscreteLaplaceSum(self.errors.scale, 1).reach(half)
+        noise = self.errors.noise.reach(half)
         if self.there:
             return noise, noise
         return 0.0, noise + max(self.errors.tau * (1 - half), self.errors.theta - 1.0)
@@ -348,7 +337,7 @@ def _filtered(
     Nothing is known of how far below θ a missing value is where a filter is one-sided; but that no
     count is negative.
     """
-    noise = DiscreteLaplaceSum(errors.scale, places).reach(miss)
+    noise = NoiseSum.of(errors.noise, places).reach(miss)
     hidden = (errors.theta - 1) * (places - kept)
     low = value - noise - hidden if errors.two_sided or kept == places else 0.0
     return low, value + noise + hidden

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -31,8 +30,7 @@ from hushtable.query.batch import count_each
 from hushtable.query.box import Box, CodeSet, Region
 from hushtable.query.cutting import Groups, cut_by, group_steps
 from hushtable.query.inverse import HaarInverse, inverse
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw
-from hushtable.query.linear import LinearNoise, linear_noise
+from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
 
 # Places that one question may ask for.
@@ -117,7 +115,7 @@ class NodeSummary:
             np.bincount(owner, minlength=size) for owner in (asked.owner, asked.owner[found.there])
         )
         if errors.complete:
-            return distinct_laws(lambda n: DiscreteLaplaceSum(errors.scale, n), [places])
+            return distinct_laws(lambda n: NoiseSum.of(errors.noise, n), [places])
         if errors.consistent and not errors.tau:
             reached, around = self._reached(asked, found.there, size)
             above = places * self.structure.entering
@@ -146,12 +144,11 @@ class NodeSummary:
         laws = tuple(WeightedNoise(self.errors, *row) for row in facts)
         return laws, np.arange(size, dtype=np.intp)
 
-    def _noise(self, weights: Floats) -> LinearNoise:
+    def _noise(self, weights: Floats) -> NoiseSum:
         """The law of the noise of a weighted sum."""
         sizes, counts = np.unique(np.abs(weights), return_counts=True)
-        one = Fraction(1)
         pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
-        return linear_noise(self.errors.scale, {(weight, one): count for weight, count in pairs})
+        return NoiseSum.weighted({(w, self.errors.noise): count for w, count in pairs})
 
     def _reached(
         self, asked: _Asked, there: NDArray[np.bool_], size: int

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.kernel.maps.hashing import Sketch
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.batch import count_each
 from hushtable.query.box import Region
 from hushtable.query.cutting import Groups, cells_by_group, listed_cells
-from hushtable.query.law import DiscreteLaplaceSum, NoiseLaw, checked_confidence, wider_quantile
-from hushtable.query.linear import LinearNoise, linear_noise
+from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
 from hushtable.query.reader import Estimates
 
 Combination = Literal["mean", "median"]
@@ -75,13 +74,13 @@ class Others:
 
     sizes: Floats
     """What buckets hold, without signs and in order."""
-    scale: Fraction
+    noise: KnownNoise
 
     @cached_property
     def variance(self) -> float:
         """Squares add up to those of the counts and of the noise."""
         squares = float(np.square(self.sizes).mean()) if len(self.sizes) else 0.0
-        return max(squares - DiscreteLaplaceSum(self.scale, 1).variance, 0.0)
+        return max(squares - self.noise.variance, 0.0)
 
     @lru_cache(maxsize=64)  # noqa: B019 - one for each release that is read
     def quantile(self, miss: float) -> float:
@@ -94,7 +93,7 @@ class Others:
         if not spread:
             return 0.0
         last = len(self.sizes) - 1 - math.floor(miss * len(self.sizes))
-        noise = DiscreteLaplaceSum(self.scale, 1).reach(miss)
+        noise = self.noise.reach(miss)
         seen = math.sqrt(max(float(self.sizes[max(last, 0)]) ** 2 - noise**2, 0.0))
         return _UNSURE * max(wider_quantile(miss), seen / spread)
 
@@ -103,7 +102,7 @@ class Others:
 class RowError:
     """The error of the estimate of a row, or of the mean of all."""
 
-    noise: LinearNoise
+    noise: NoiseSum
     others: Others
     share: float
     """How many times the variance of one bucket's other cells it has."""
@@ -175,7 +174,7 @@ class SketchReader:
 
     sketch: Sketch
     read: Callable[[], NDArray[Any]]
-    scale: Fraction
+    noise: KnownNoise
     combination: Combination
 
     @property
@@ -197,10 +196,10 @@ class SketchReader:
     def others(self) -> Others:
         """What cells share their buckets with; nothing where each has its own."""
         if not self.sketch.collides:
-            return Others(np.zeros(0), self.scale)
+            return Others(np.zeros(0), self.noise)
         every = self.buckets.reshape(-1)
         some = every[:: -(-every.size // _LOOKED_AT)].astype(np.float64)
-        return Others(np.sort(np.abs(some)), self.scale)
+        return Others(np.sort(np.abs(some)), self.noise)
 
     @cached_property
     def cell_variance(self) -> float:
@@ -267,12 +266,12 @@ class SketchReader:
             errors = [RowError(self._noise(rows, number), self.others, share, shift)]
         return SketchNoise(tuple(errors), self.sketch.collides)
 
-    def _noise(self, rows: Sequence[Touched], number: int) -> LinearNoise:
+    def _noise(self, rows: Sequence[Touched], number: int) -> NoiseSum:
         """The law of the mean of the noise of some rows."""
         weights = np.concatenate([np.abs(row.weights) for row in rows])
         sizes, counts = np.unique(weights, return_counts=True)
         pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
-        return linear_noise(self.scale, {(w / number, Fraction(1)): count for w, count in pairs})
+        return NoiseSum.weighted({(w / number, self.noise): count for w, count in pairs})
 
     def _combined(self, rows: Floats) -> Floats:
         combine = np.mean if self.combination == "mean" else np.median

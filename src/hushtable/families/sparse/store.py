@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,8 @@ from hushtable.families.sparse.table import TABLE
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import LARGEST
 from hushtable.kernel.maps.structure import Structure
-from hushtable.release.manifest import Manifest, checked_scale
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.release.manifest import Manifest, checked_noise
 from hushtable.release.store import StoredArray, StoredFile
 from hushtable.schema import Schema
 
@@ -54,8 +54,8 @@ def open_summary(
     folder: Path, manifest: Manifest
 ) -> tuple[dict[str, StoredArray | StoredFile], CellRelease | NodeSummary]:
     """The arrays and the table of a summary, and what answers from them."""
-    scale = checked_scale(folder, manifest, {"places", "values"})
-    structure, errors = _described(folder, manifest, scale)
+    noise = checked_noise(folder, manifest, {"places", "values"})
+    structure, errors = _described(folder, manifest, noise)
     shape = (_kept(folder, manifest.arrays["places"]),)
     places = StoredArray(folder, "places", manifest.arrays["places"], shape)
     values = StoredArray(folder, "values", manifest.arrays["values"], shape)
@@ -72,15 +72,17 @@ def open_summary(
     return stored, NodeSummary(structure, kept, errors)
 
 
-def _described(folder: Path, manifest: Manifest, scale: Fraction) -> tuple[Structure, Errors]:
+def _described(
+    folder: Path, manifest: Manifest, noise: DiscreteLaplace
+) -> tuple[Structure, Errors]:
     parameters = manifest.content["parameters"]
     try:
-        return Structure(parameters.get("on"), manifest.schema.shape), errors_of(parameters, scale)
+        return Structure(parameters.get("on"), manifest.schema.shape), errors_of(parameters, noise)
     except (OptionError, ReleaseError) as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
 
 
-def errors_of(parameters: dict[str, Any], scale: Fraction) -> Errors:
+def errors_of(parameters: dict[str, Any], noise: DiscreteLaplace) -> Errors:
     """How the values of a summary err, by what its manifest says."""
     theta, tau = parameters.get("theta", 1), parameters.get("tau", 0)
     sides = parameters.get("sides", "two-sided")
@@ -92,7 +94,7 @@ def errors_of(parameters: dict[str, Any], scale: Fraction) -> Errors:
         raise ReleaseError("a filter is one-sided or two-sided")
     # At θ or below, sampling leaves nothing out that has passed the filter.
     return Errors(
-        scale,
+        noise,
         theta,
         sides == "two-sided",
         float(tau) if tau > theta else 0.0,
@@ -120,7 +122,7 @@ def _checked_places(folder: Path, places: NDArray[Any], domain: int) -> NDArray[
 
 def open_sketch(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], SketchReader]:
     """The buckets of a sketch, and what answers from them."""
-    scale = checked_scale(folder, manifest, {"buckets"})
+    noise = checked_noise(folder, manifest, {"buckets"})
     parameters = manifest.content["parameters"]
     described, estimate = parameters.get("sketch"), parameters.get("estimate")
     if (
@@ -137,7 +139,7 @@ def open_sketch(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray
         raise ReleaseError(f"{folder}: this hushtable does not know the sketch's hash: upgrade it")
     shape = (sketch.rows, sketch.width)
     buckets = StoredArray(folder, "buckets", manifest.arrays["buckets"], shape)
-    return {"buckets": buckets}, SketchReader(sketch, buckets.read, scale, estimate)
+    return {"buckets": buckets}, SketchReader(sketch, buckets.read, noise, estimate)
 
 
 READERS = {"summary": open_summary, "sketch": open_sketch}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.families.sparse.kept import Errors
 from hushtable.kernel.maps.structure import Structure, located, splits
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.release.store import Content, finish_file
 from hushtable.schema import Schema
 
@@ -33,7 +34,7 @@ def write_table(folder: Path, schema: Schema, content: Content) -> dict[str, Any
     from hushtable.families.sparse.store import errors_of
 
     structure = Structure(content.parameters["on"], schema.shape)
-    errors = errors_of(content.parameters, Fraction(1))
+    errors = errors_of(content.parameters, DiscreteLaplace(Fraction(1)))
     decode = _Labels(schema, structure)
     path = folder / TABLE
     places, values = content.arrays["places"], content.arrays["values"]

@@ -47,6 +47,7 @@ from hushtable.kernel.privacy.loss import (
     check_scale,
     parse_epsilon,
 )
+from hushtable.kernel.privacy.noises import KnownNoise
 
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import Noise
@@ -136,15 +137,15 @@ class Curator:
         two.
         """
         self._check_partition(partition)
-        amount, scale = self._price(epsilon, entering=1, moving=min(2, partition.parts))
+        amount, noise = self._price(epsilon, entering=1, moving=min(2, partition.parts))
         self._account.charge(amount)
         values = part_counts(self.__held.data, partition)
-        eta = self._noise.add_laplace(values, scale)
+        eta = self._noise.add_laplace(values, noise.scale)
         if isinstance(partition, Regions):
             most = max(partition.parts, math.prod(partition.shape))
             eta = regions_eta(most, amount, self._exposure)
         self._tally.add(eta)
-        return Measurement(values, scale, amount, {"parts": partition.parts})
+        return Measurement(values, noise, amount, {"parts": partition.parts})
 
     def noisy_total(self, *, epsilon: EpsilonLike) -> Measurement:
         """The number of rows that count, as a measurement of one value."""
@@ -153,17 +154,17 @@ class Curator:
     def noisy_coefficients(self, transform: Product, *, epsilon: EpsilonLike) -> Measurement:
         """Every coefficient of a product of transforms of the dense matrix of counts.
 
-        The measurement's scale is that of a coefficient whose factor is one.
+        The measurement's noise is that of a coefficient whose factor is one.
         """
         check_transform(transform)
         self._check_shape(transform.shape)
-        amount, scale = self._price(epsilon, entering=transform.entering, moving=transform.moving)
-        check_scale(scale * max(factor for _, factor in transform.blocks()))
+        amount, noise = self._price(epsilon, entering=transform.entering, moving=transform.moving)
+        check_scale(noise.scale * max(factor for _, factor in transform.blocks()))
         self._account.charge(amount)
         values = dense_counts(self.__held.data, transform.coefficient_shape)
         transform.forward_within(values)
-        self._tally.add(add_noise(values, transform, scale, self._noise))
-        return Measurement(values, scale, amount, {"transform": transform.to_dict()})
+        self._tally.add(add_noise(values, transform, noise.scale, self._noise))
+        return Measurement(values, noise, amount, {"transform": transform.to_dict()})
 
     def noisy_summary(
         self, structure: Structure, rule: Rule, *, epsilon: EpsilonLike, rooted: bool = False
@@ -176,30 +177,31 @@ class Curator:
         self._check_shape(structure.shape)
         if rooted and structure.on != "dyadic":
             raise OptionError("only nodes of dyadic ranges have ancestors")
-        amount, scale = self._price(epsilon, entering=structure.entering, moving=structure.moving)
-        check_scale(scale * ROOM)
+        amount, noise = self._price(epsilon, entering=structure.entering, moving=structure.moving)
+        check_scale(noise.scale * ROOM)
         data = sparse_counts(self.__held.data)
         self._account.charge(amount)
-        kept, eta = summarise(data, structure, rule, scale, self._noise, rooted=rooted)
-        self._tally.add(eta + held_places_eta(structure, scale, self._exposure))
-        return NoisySummary(kept, scale, amount, {"on": structure.on, **rule.to_dict()})
+        kept, eta = summarise(data, structure, rule, noise.scale, self._noise, rooted=rooted)
+        self._tally.add(eta + held_places_eta(structure, noise.scale, self._exposure))
+        return NoisySummary(kept, noise, amount, {"on": structure.on, **rule.to_dict()})
 
     def noisy_sketch(self, sketch: Sketch, *, epsilon: EpsilonLike) -> Measurement:
         """Every bucket of a count sketch."""
         check_sketch(sketch)
         self._check_shape(sketch.shape)
-        amount, scale = self._price(epsilon, entering=sketch.entering, moving=sketch.moving)
+        amount, noise = self._price(epsilon, entering=sketch.entering, moving=sketch.moving)
         data = sparse_counts(self.__held.data)
         self._account.charge(amount)
         values = sketched(data, sketch)
-        self._tally.add(self._noise.add_laplace(values, scale))
-        return Measurement(values, scale, amount, sketch.to_dict())
+        self._tally.add(self._noise.add_laplace(values, noise.scale))
+        return Measurement(values, noise, amount, sketch.to_dict())
 
     def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
         check_score(score)
         self._check_shape(score.shape if isinstance(score, FamilyScores) else score.partition.shape)
-        amount, doubled = self._price(epsilon, entering=2 * score.entering, moving=2 * score.moving)
+        amount = parse_epsilon(epsilon)
+        doubled = self._exposure.scale(amount, entering=2 * score.entering, moving=2 * score.moving)
         self._account.charge(amount)
         values = score_values(self.__held.data, score, self.__held.memory)
         choice, eta = self._noise.choose([value / doubled for value in values])
@@ -225,10 +227,10 @@ class Curator:
 
     def _price(
         self, epsilon: EpsilonLike, *, entering: int, moving: int
-    ) -> tuple[Fraction, Fraction]:
-        """ε as an exact number, and the scale that makes one person's change cost that much."""
+    ) -> tuple[Fraction, KnownNoise]:
+        """ε as an exact number, and the noise that makes one person's change cost that much."""
         amount = parse_epsilon(epsilon)
-        return amount, self._exposure.scale(amount, entering=entering, moving=moving)
+        return amount, self._exposure.noise(amount, entering=entering, moving=moving)
 
     def _check_partition(self, partition: Partition) -> None:
         check_partition(partition)

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.kernel.privacy.noises import KnownNoise
+
 
 @dataclass(frozen=True)
 class Measurement:
-    """Integers with discrete Laplace noise of one scale: P[noise = x] ∝ exp(−|x| / scale)."""
+    """Integers with independent noise of one law."""
 
     values: NDArray[np.int64]
-    scale: Fraction
+    noise: KnownNoise
     epsilon: Fraction
     what: dict[str, Any]
 

@@ -17,6 +17,7 @@ from hushtable.kernel.maps.rules import Held, Kept, Rule
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.closeness import laplace_eta
 from hushtable.kernel.privacy.loss import Exposure
+from hushtable.kernel.privacy.noises import KnownNoise
 
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import Noise
@@ -28,10 +29,10 @@ ROOM = 2**5
 
 @dataclass(frozen=True)
 class NoisySummary:
-    """What a rule kept of discrete Laplace noise of one scale on every place of a structure."""
+    """What a rule kept of noise of one law on every place of a structure."""
 
     kept: Kept
-    scale: Fraction
+    noise: KnownNoise
     epsilon: Fraction
     what: dict[str, Any]
 

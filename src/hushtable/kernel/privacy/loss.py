@@ -16,9 +16,12 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from hushtable.errors import OptionError
+
+if TYPE_CHECKING:
+    from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 Neighbours = Literal["add-remove", "replace-one"]
 NEIGHBOURS: tuple[Neighbours, ...] = get_args(Neighbours)
@@ -164,8 +167,14 @@ class Exposure:
         return per_row * self.max_rows
 
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
-        """The noise scale that makes one person's change cost ε."""
+        """What to divide a number by, so that one person's change of it costs ε."""
         return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
+
+    def noise(self, epsilon: Fraction, *, entering: int, moving: int) -> DiscreteLaplace:
+        """The noise that makes one person's change cost ε."""
+        from hushtable.kernel.privacy.noises import DiscreteLaplace  # only here: it brings in NumPy
+
+        return DiscreteLaplace(self.scale(epsilon, entering=entering, moving=moving))
 
 
 @dataclass(frozen=True)

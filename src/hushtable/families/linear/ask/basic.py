@@ -46,7 +46,7 @@ class Basic:
         return Content(
             reader="cells",
             arrays={"cells": noisy.values},
-            noise={"law": "discrete-laplace", "scale": str(noisy.scale), "on": "every cell"},
+            noise={**noisy.noise.to_dict(), "on": "every cell"},
             parameters={},
         )
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushtable.families.mechanism import check_memory
-from hushtable.kernel.curator import Curator
+from hushtable.kernel.curator import Curator, Measurement
 from hushtable.kernel.maps import Product
 from hushtable.kernel.privacy.loss import check_scale
 from hushtable.release.store import Content
@@ -24,10 +24,14 @@ def measure_coefficients(
     curator: Curator, transform: Product, epsilon: Fraction, parameters: dict[str, Any]
 ) -> Content:
     """Measure all coefficients at once; the rest is reading."""
-    noisy = curator.noisy_coefficients(transform, epsilon=epsilon)
+    return stored(curator.noisy_coefficients(transform, epsilon=epsilon), transform, parameters)
+
+
+def stored(noisy: Measurement, transform: Product, parameters: dict[str, Any]) -> Content:
+    """What is stored of noisy coefficients."""
     return Content(
         reader="coefficients",
         arrays={"coefficients": noisy.values},
-        noise={"law": "discrete-laplace", "scale": str(noisy.scale), "on": "every coefficient"},
+        noise={**noisy.noise.to_dict(), "on": "every coefficient"},
         parameters={**parameters, "transform": transform.to_dict()},
     )

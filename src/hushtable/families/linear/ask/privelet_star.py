@@ -31,13 +31,13 @@ from typing import Any, Literal
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.linear.ask.coefficients import check_coefficients, measure_coefficients
+from hushtable.families.linear.ask.coefficients import check_coefficients, stored
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bands import UNIT, Bands, runs_of
 from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Identity, Product
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
@@ -67,11 +67,11 @@ class PriveletStar:
         plain = identity_axes(schema, settings)
         transform = wavelets(schema, plain)
         chosen = {"identity": [schema.attributes[axis].name for axis in sorted(plain)]}
-        measured = measure_coefficients(curator, transform, epsilon, chosen)
+        noisy = curator.noisy_coefficients(transform, epsilon=epsilon)
+        measured = stored(noisy, transform, chosen)
         if all(isinstance(axis, Identity) for axis in transform.axes):
             return measured  # nothing to shrink: subbands of one coefficient
-        scale = Fraction(measured.noise["scale"])
-        thresholds = shrinkage(measured.arrays["coefficients"], transform, scale)
+        thresholds = shrinkage(noisy.values, transform, noisy.noise)
         return Content(
             reader="shrunken",
             arrays={**measured.arrays, "thresholds": thresholds},
@@ -80,7 +80,7 @@ class PriveletStar:
         )
 
 
-def shrinkage(coefficients: Integers, transform: Product, scale: Fraction) -> Integers:
+def shrinkage(coefficients: Integers, transform: Product, noise: KnownNoise) -> Integers:
     """The threshold of every subband, in units of 1/UNIT, rounded down."""
     bands = Bands.of(transform)
     thresholds = np.zeros(bands.shape, np.int64)
@@ -93,9 +93,9 @@ def shrinkage(coefficients: Integers, transform: Product, scale: Fraction) -> In
         values, found = values[None], found[None]
     for band in itertools.product(*(range(bands.shape[i]) for i in waves)):
         parts = [_Part.of(bands, i, number) for i, number in zip(waves, band, strict=True)]
-        noise = mean_noise([part.factors for part in parts], scale)
+        variance = mean_noise([part.factors for part in parts], noise)
         for rows, sizes in _sizes(values, parts):
-            theta = np.floor(thresholds_of(sizes, noise) * UNIT)
+            theta = np.floor(thresholds_of(sizes, variance) * UNIT)
             cut: tuple[Any, ...] = (rows, ..., *band)
             there = found[cut]
             there[...] = np.minimum(theta, _LARGEST).reshape(there.shape)
@@ -140,12 +140,12 @@ def _sizes(values: Integers, parts: list[_Part]) -> Iterator[tuple[slice, Floats
         yield rows, sizes.reshape(-1, math.prod(lengths))
 
 
-def mean_noise(factors: list[Floats], scale: Fraction) -> float:
+def mean_noise(factors: list[Floats], noise: KnownNoise) -> float:
     """The noise variance of the normalised coefficients of a subband, on the average."""
     counts = Counter({1: 1})
     for along in factors:
         counts = _products(counts, Counter(along.astype(np.int64).tolist()))
-    variances = [DiscreteLaplaceSum(scale * factor, 1).variance / factor**2 for factor in counts]
+    variances = [noise.times(Fraction(f)).variance / f**2 for f in counts]
     return float(np.average(variances, weights=list(counts.values())))
 
 

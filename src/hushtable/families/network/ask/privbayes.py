@@ -120,10 +120,9 @@ class PrivBayes:
                 for i, noisy in enumerate(tables)
             },
             noise={
-                "law": "discrete-laplace",
-                "scale": str(max(noisy.scale for noisy in tables)),
+                **max(noisy.noise for noisy in tables).to_dict(),
                 "on": "every cell of every marginal; at most this scale",
-                "scales": [str(noisy.scale) for noisy in tables],
+                "scales": [str(noisy.noise.scale) for noisy in tables],
             },
             parameters={
                 "network": network.to_dict(),
@@ -153,7 +152,7 @@ def number_of_rows(
         return options.rows, None
     noisy = curator.noisy_total(epsilon=shares.rows)
     rows = min(max(int(noisy.values[0]), 1), MOST_ROWS)
-    return rows, {"law": "discrete-laplace", "scale": str(noisy.scale)}
+    return rows, noisy.noise.to_dict()
 
 
 @dataclass(frozen=True)

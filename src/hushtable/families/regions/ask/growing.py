@@ -54,7 +54,7 @@ def check_regions(name: str, schema: Schema, split: Split) -> None:
     """Refuse, by the schema alone, what memory or 64-bit integers could not hold."""
     check_memory(name, len(schema.shape), _COPIES * schema.cells)
     for amount in (split.cells, split.regions):
-        schema.exposure.scale(amount, entering=1, moving=2)
+        schema.exposure.noise(amount, entering=1, moving=2)
 
 
 def noisy_cells(curator: Curator, schema: Schema, split: Split) -> Measurement:
@@ -76,10 +76,9 @@ def second_histogram(
         reader="regions",
         arrays={"cells": cells.values, "regions": regions, "counts": counts.values},
         noise={
-            "law": "discrete-laplace",
-            "scale": str(cells.scale),
+            **cells.noise.to_dict(),
             "on": "every cell",
-            "region_scale": str(counts.scale),
+            "region_scale": str(counts.noise.scale),
             "and on": "the count of every region",
         },
         parameters={

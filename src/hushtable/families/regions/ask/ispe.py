@@ -12,7 +12,7 @@ estimation. Emory University, TR-2011-005, 2011.
 | Algorithm 2, ξ, P                     | `grown_regions`, `--set xi=…`                            |
 | y_P                                   | `second_histogram`                                       |
 | θ̃, B, Pr(θ, all observations), θ̂    | `read.py`, `posterior.py`                                |
-| f_n (Theorem 4.3, Appendices E and F) | `densities.py`: exact on the integers                    |
+| f_n (Theorem 4.3, Appendices E and F) | `query/law/density.py`: exact on the integers            |
 | neighbourhood reference               | `reference.py`, `--set reference=on` or `off`            |
 
 Deviations. Noise is discrete Laplace on integers, and its sums are computed, not simulated.
@@ -48,7 +48,7 @@ from hushtable.families.regions.ask.growing import (
 )
 from hushtable.families.regions.ask.smoothing import difference_of_neighbours, gaussian, median
 from hushtable.kernel.curator import Curator
-from hushtable.query.law import DiscreteLaplaceSum
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
@@ -72,20 +72,20 @@ class Parameters:
     d: float
 
     @classmethod
-    def of(cls, schema: Schema, settings: Settings, scale: Fraction) -> Parameters:
-        """As given; what is not given follows from the scale of the cells' noise and the schema."""
+    def of(cls, schema: Schema, settings: Settings, noise: KnownNoise) -> Parameters:
+        """As given; what is not given follows from the noise of the cells and the schema."""
         kind = settings.get("smoothing", "gaussian")
         if kind not in ("gaussian", "median"):
             raise OptionError("smoothing must be gaussian or median")
-        noise = math.sqrt(DiscreteLaplaceSum(scale, 1).variance)
+        deviation = math.sqrt(noise.variance)
         sigma = number(settings, "sigma", SIGMA, least=0.05, most=100)
-        default = ITERATIONS if noise >= QUIET else 0
+        default = ITERATIONS if deviation >= QUIET else 0
         iterations = number(settings, "iterations", default, least=0, most=MOST_ITERATIONS)
         if iterations != int(iterations):
             raise OptionError("iterations must be a whole number")
         d = number(settings, "d", 1.0, least=0, most=1000)
         axes = Neighbourhood.of(schema, d).axes
-        apart = noise * difference_of_neighbours(axes, sigma=sigma, iterations=int(iterations))
+        apart = deviation * difference_of_neighbours(axes, sigma=sigma, iterations=int(iterations))
         # So far apart that noise alone hardly separates any neighbours of the whole domain. Counts
         # are whole: those that differ by less than a half are equal.
         least = max(apart * math.sqrt(2 * math.log(max(schema.cells, 2))), 0.5)
@@ -115,8 +115,8 @@ class Ispe:
         reading(settings)
         split = Split.of(settings, epsilon, SHARE)
         check_regions(self.name, schema, split)
-        scale = schema.exposure.scale(split.cells, entering=1, moving=2)
-        chosen = Parameters.of(schema, settings, scale)
+        noise = schema.exposure.noise(split.cells, entering=1, moving=2)
+        chosen = Parameters.of(schema, settings, noise)
         Neighbourhood.of(schema, chosen.d).check()
 
     def measure(
@@ -124,7 +124,7 @@ class Ispe:
     ) -> Content:
         split = Split.of(settings, epsilon, SHARE)
         cells = noisy_cells(curator, schema, split)
-        chosen = Parameters.of(schema, settings, cells.scale)
+        chosen = Parameters.of(schema, settings, cells.noise)
         neighbourhood = Neighbourhood.of(schema, chosen.d)
         smooth = smoothed(cells.values, neighbourhood, chosen)
         regions = grown_regions(smooth, neighbourhood, chosen.xi)

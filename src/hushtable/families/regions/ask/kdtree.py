@@ -38,7 +38,6 @@ from hushtable.families.regions.ask.growing import (
     second_histogram,
 )
 from hushtable.kernel.curator import Curator
-from hushtable.query.law import DiscreteLaplaceSum
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
@@ -65,9 +64,10 @@ class KdTree:
     ) -> Content:
         split = Split.of(settings, epsilon, SHARE)
         cells = noisy_cells(curator, schema, split)
-        noise = DiscreteLaplaceSum(cells.scale, 1).variance
         threshold = _threshold(schema, settings)
-        regions = numbered(kd_boxes(cells.values, threshold * noise), cells.values.shape)
+        regions = numbered(
+            kd_boxes(cells.values, threshold * cells.noise.variance), cells.values.shape
+        )
         told = {"threshold": threshold, "neighbours": "codes", **reading(settings)}
         return second_histogram(curator, cells, regions, split, told)
 

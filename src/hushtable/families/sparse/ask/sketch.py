@@ -53,7 +53,7 @@ class CountSketch:
         return Content(
             reader="sketch",
             arrays={"buckets": noisy.values},
-            noise={"law": "discrete-laplace", "scale": str(noisy.scale), "on": "every bucket"},
+            noise={**noisy.noise.to_dict(), "on": "every bucket"},
             parameters={"sketch": noisy.what, "estimate": _estimate(settings)},
         )
 

@@ -105,7 +105,7 @@ class Sparse:
         return Content(
             reader="summary",
             arrays={"places": noisy.kept.places, "values": noisy.kept.values},
-            noise={"law": "discrete-laplace", "scale": str(noisy.scale), "on": "every place"},
+            noise={**noisy.noise.to_dict(), "on": "every place"},
             parameters={**parameters, "chosen": {**chosen, **told}},
             write_table=write_table,
         )
