@@ -25,12 +25,14 @@ def command_at(path: tuple[str, ...]) -> click.Command:
     return found
 
 
-def commands(path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    group = command_at(path)
-    if not isinstance(group, click.Group):
-        return [path]
-    names = group.list_commands(click.Context(group))
-    return [found for name in names for found in commands((*path, name))]
+def commands(group: click.Group = app, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """All of them by name; the one that is installed beside ours is not loaded for it."""
+    found = []
+    for name in group.list_commands(click.Context(group)):
+        below = group.commands.get(name)
+        inner = commands(below, (*path, name)) if isinstance(below, click.Group) else None
+        found += inner or [(*path, name)]
+    return found
 
 
 COMMANDS = commands()

@@ -16,7 +16,7 @@ from curator_parts import DENSE, SHAPE, BrokenNoise, ListedNoise, columns_of, co
 from hushtable.errors import BudgetError, OptionError
 from hushtable.kernel.curator import Curator, Grid, LargestPart, Regions, Whole
 from hushtable.kernel.curator.curator import Tally
-from hushtable.kernel.maps import Haar, Identity, Nominal, Product
+from hushtable.kernel.maps import Identity, Nominal, Product
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import Filter
 from hushtable.kernel.maps.structure import Structure
@@ -308,28 +308,6 @@ class TestMisuse:
         with pytest.raises(OptionError, match="so small"):
             ask(asked, epsilon="1e-30")
         assert asked.spent == 0
-
-    @pytest.mark.parametrize(
-        ("inside", "name", "claim"),
-        [
-            (lambda whole: whole, "moving", 1),
-            (lambda whole: whole.axes[1], "classes", Nominal(1, ()).classes),
-            (lambda whole: whole.axes[1], "tree", Nominal(2, ((0, 2),)).tree),
-        ],
-        ids=["less moves", "less takes noise", "another tree"],
-    )
-    def test_what_is_put_in_front_of_a_transform_does_not_come_along(
-        self, inside: Callable[[Product], Any], name: str, claim: Any
-    ) -> None:
-        """What a transform has worked out it keeps, where anybody could write something else."""
-        honest, forged = (Product((Haar(2), Nominal(3, ((0, 3),)))) for _ in range(2))
-        vars(inside(forged))[name] = claim
-        asked = []
-        for transform in (honest, forged):
-            noise = ListedNoise()
-            curator(noise=noise, neighbours="replace-one").noisy_coefficients(transform, epsilon=1)
-            asked.append([(scale, values.tolist()) for values, scale in noise.asked])
-        assert asked[0] == asked[1]
 
     def test_a_factor_too_large_for_its_noise_is_refused_unpaid(self) -> None:
         noise, wide = ListedNoise(), Product((Identity(2), Nominal(3, ((0, 3),))))

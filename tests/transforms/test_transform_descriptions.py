@@ -10,10 +10,9 @@ import transform_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.errors import OptionError, ReleaseError
+from hushtable.errors import ReleaseError
 from hushtable.families.linear.describe import from_dict, product_from_dict
-from hushtable.kernel.curator.own import own_transform
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Product
+from hushtable.kernel.maps import AxisTransform, Product
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -90,22 +89,3 @@ def test_these_are_refused(described: Any) -> None:
 def test_a_product_is_a_list(described: Any) -> None:
     with pytest.raises(ReleaseError):
         product_from_dict(described)
-
-
-class Sly(int):
-    """An integer that is smaller when its levels are counted."""
-
-    def __sub__(self, other: int) -> int:
-        return 0
-
-
-def test_a_size_that_could_count_otherwise_is_refused_also_when_it_comes_later() -> None:
-    for make in (Haar, Identity):
-        with pytest.raises(OptionError, match="size must be an integer"):
-            make(Sly(8))
-        axis = make(8)
-        object.__setattr__(axis, "size", Sly(8))
-        with pytest.raises(ReleaseError, match="size must be an integer"):
-            product_from_dict([axis.to_dict()])
-        with pytest.raises(OptionError, match="size must be an integer"):
-            own_transform(Product((axis,)))

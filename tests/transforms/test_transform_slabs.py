@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -212,26 +211,6 @@ def test_strided_counts_are_transformed_too() -> None:
     for strided in (counts, np.asfortranarray(counts), counts[:, ::-1][:, ::-1]):
         np.testing.assert_array_equal(product.forward(strided.copy("K")), expected)
     np.testing.assert_array_equal(product.forward(counts), expected)
-
-
-def test_every_core_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slabs, "_cores", lambda: 2)
-    seen, both = set(), threading.Barrier(2, timeout=300)
-
-    def run(task: int) -> None:
-        seen.add(threading.get_ident())
-        both.wait()
-
-    slabs._run_all(run, range(4))
-    assert len(seen) == 2
-
-
-def test_errors_in_threads_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(task: int) -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        slabs._run_all(fail, range(3))
 
 
 def test_blocks_of_one_scale_cover_every_coefficient_once() -> None:

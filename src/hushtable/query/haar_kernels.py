@@ -8,8 +8,8 @@ imported when a large array is read.
 
 from __future__ import annotations
 
+from hushtable.arrays import Floats
 from hushtable.compiled import compiled
-from hushtable.kernel.maps.axis import Floats
 
 
 @compiled

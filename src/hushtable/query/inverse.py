@@ -13,9 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import OptionError
 from hushtable.kernel.maps import slabs
-from hushtable.kernel.maps.axis import AxisTransform, Floats
+from hushtable.kernel.maps.axis import AxisTransform
 from hushtable.kernel.maps.haar import Haar, pairs
 
 Array = NDArray[Any]

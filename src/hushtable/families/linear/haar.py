@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.rows import Row, add_rows, check_intervals
-from hushtable.kernel.maps.axis import Floats, Integers
 from hushtable.kernel.maps.haar import pairs
 from hushtable.query.inverse import HaarInverse
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.compiled import compiled
-from hushtable.kernel.maps.axis import Floats, Integers
 
 Shape = tuple[Integers, Integers, Integers, Integers]
 """Of each node: where its coefficient stands, its first child, how many it has, its first code."""

@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.rows import Row, check_intervals
 from hushtable.kernel.maps import Nominal, Tree
-from hushtable.kernel.maps.axis import Floats, Integers
 from hushtable.kernel.maps.topology import Topology
 
 

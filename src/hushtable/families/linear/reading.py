@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.families.linear.haar import HaarReading
 from hushtable.families.linear.least_squares import TreeReading
 from hushtable.families.linear.rows import Row, check_intervals
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
-from hushtable.kernel.maps.axis import Floats
 from hushtable.query.inverse import AxisInverse, inverse
 
 # Numbers held at once while variances are added up over classes.

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import OptionError
-from hushtable.kernel.maps.axis import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from hushtable.arrays import Integers
 from hushtable.families.linear.intervals import AllRanges, Along, some_of
 from hushtable.families.linear.reading import reading_of
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
-from hushtable.kernel.maps.axis import Integers
 
 # Intervals by which trees are compared; of short families, all.
 _SAMPLE = 2000

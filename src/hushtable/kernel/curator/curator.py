@@ -13,17 +13,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from hushtable.errors import BudgetError, OptionError
-from hushtable.kernel.curator.dense import add_noise, regions_eta
-from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
-from hushtable.kernel.curator.measurement import Measurement, Selection
-from hushtable.kernel.curator.network_scores import FamilyScores
-from hushtable.kernel.curator.own import (
+from hushtable.kernel.curator.closed_list import (
     check_partition,
     check_score,
     check_sketch,
     check_summary,
-    own_transform,
+    check_transform,
 )
+from hushtable.kernel.curator.dense import add_noise, regions_eta
+from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
+from hushtable.kernel.curator.measurement import Measurement, Selection
+from hushtable.kernel.curator.network_scores import FamilyScores
 from hushtable.kernel.curator.partition import Partition, Regions, Whole
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
@@ -156,7 +156,7 @@ class Curator:
 
         The measurement's noise is that of a coefficient whose factor is one.
         """
-        transform = own_transform(transform)
+        check_transform(transform)
         self._check_shape(transform.shape)
         amount, noise = self._price(epsilon, entering=transform.entering, moving=transform.moving)
         check_scale(noise.scale * max(factor for _, factor in transform.blocks()))

@@ -21,6 +21,11 @@ class Measurement:
     epsilon: Fraction
     what: dict[str, Any]
 
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise."""
+        return self.noise.scale
+
 
 @dataclass(frozen=True)
 class Selection:

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST = 2**40
 """No axis is longer: far beyond any matrix that fits a memory."""

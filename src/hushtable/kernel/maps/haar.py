@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.maps.axis import Integers, ScaleClass, check_size
+from hushtable.arrays import Integers
+from hushtable.kernel.maps.axis import ScaleClass, check_size
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.compiled import compiled
-from hushtable.kernel.maps.axis import Integers
 
 Shape = tuple[Integers, Integers, Integers, Integers]
 """Of each node: where its coefficient stands, its first child, how many it has, its first code."""

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.kernel.maps.axis import Integers, ScaleClass
+from hushtable.arrays import Integers
+from hushtable.kernel.maps.axis import ScaleClass
 from hushtable.kernel.maps.topology import Classified, Groups, Topology, check_groups, groups_of
 
 

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.kernel.maps import slabs
-from hushtable.kernel.maps.axis import AxisTransform, Integers
+from hushtable.kernel.maps.axis import AxisTransform
 
 # Counts from which compiled code pays for its loading.
 _LARGE = 1 << 18

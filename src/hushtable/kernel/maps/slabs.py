@@ -9,13 +9,14 @@ where the others go on in place.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hushtable.arrays import cores, on_every_core
 
 # Values of a slab: the cores' slabs, in and out, fit the last cache together.
 _SLAB = 1 << 20
@@ -70,7 +71,7 @@ def apply_within(steps: Sequence[Step], room: Array) -> None:
         values = lines[part][corner].copy() if grows else lines[part]
         _run_slab(steps[split:], values, lines[part])
 
-    _run_all(run, _parts(len(lines), lines[0].size))
+    on_every_core(run, _parts(len(lines), lines[0].size))
     for axis in reversed(range(split)):
         if not steps[axis].idle:
             _run_tiles(steps[axis], room, room, axis)
@@ -88,14 +89,14 @@ def _run_slabs(steps: Sequence[Step], source: Array, target: Array, split: int) 
     lines = math.prod(source.shape[:split])
     source = source.reshape(lines, *source.shape[split:])
     target = target.reshape(lines, *target.shape[split:])
-    _run_all(
+    on_every_core(
         lambda part: _run_slab(steps, source[part], target[part]), _parts(lines, source[0].size)
     )
 
 
 def _parts(lines: int, size: int) -> list[slice]:
     """Runs of lines that make up a slab each, and enough of them for every core."""
-    together = max(min(_SLAB // size, lines // (2 * _cores())), 1)
+    together = max(min(_SLAB // size, lines // (2 * cores())), 1)
     return [slice(first, min(first + together, lines)) for first in range(0, lines, together)]
 
 
@@ -132,25 +133,9 @@ def _run_tiles(step: Step, source: Array, target: Array, axis: int) -> None:
             step.run(block, goal, 0, last - first)
             goals[line, :, first:last] = goal
 
-    _run_all(run, [(line, c) for line in range(len(lines)) for c in range(0, columns, width)])
+    on_every_core(run, [(line, c) for line in range(len(lines)) for c in range(0, columns, width)])
 
 
 def _lines(array: Array, axis: int) -> Array:
     """A view with the axis in the middle of three."""
     return array.reshape(math.prod(array.shape[:axis]), array.shape[axis], -1)
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
-
-
-def _run_all(run: Callable[[Any], None], tasks: Sequence[Any]) -> None:
-    """Run on every core; the pool lives no longer than the call: threads do not survive a fork."""
-    if len(tasks) == 1:
-        run(tasks[0])
-        return
-    from concurrent.futures import ThreadPoolExecutor  # which small arrays need not wait for
-
-    with ThreadPoolExecutor(_cores()) as pool:
-        for _ in pool.map(run, tasks):
-            pass

@@ -16,8 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
-from hushtable.kernel.maps.axis import Integers, check_size
+from hushtable.kernel.maps.axis import check_size
 
 Group = tuple[int, int]
 Groups = tuple[Group, ...]

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.arrays import Integers
 from hushtable.errors import OptionError
-from hushtable.kernel.maps.axis import Integers, ScaleClass, check_size
+from hushtable.kernel.maps.axis import ScaleClass, check_size
 from hushtable.kernel.maps.topology import (
     Classified,
     Groups,

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 EXACT_TERMS = 4096
@@ -30,8 +30,6 @@ EXACT_TERMS = 4096
 
 SADDLE_VARIANCE = 4096.0
 """Longer sums are inverted at the saddle point if their variance is at least this."""
-
-Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=4096)

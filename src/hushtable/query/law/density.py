@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.query.law.inversion import chernoff, parts_of
 from hushtable.query.law.noise_sum import NoiseSum
-
-Floats = NDArray[np.float64]
 
 FLOOR = 1e-12
 """What is smaller than this part of the largest value is taken for rounding."""

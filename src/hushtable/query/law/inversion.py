@@ -14,12 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law.normal import normal_quantile
-
-Floats = NDArray[np.float64]
 
 # How much of the chance of missing may be lost to the end of the series, and to its finite span.
 _LOST = 1e-3

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushtable.arrays import Floats
 
 EXPANDED = 5e-4
 """Rarer misses on one side than this are extrapolated, not expanded."""
