@@ -253,7 +253,8 @@ def test_a_skewed_posterior_has_a_skewed_interval(tmp_path: Path) -> None:
     assert len(skewed) > 10
     for answer in skewed:
         assert isinstance(answer.law, PosteriorLaw)
-        assert answer.law.half_width(0.95) == pytest.approx(answer.interval()[1] - answer.value)
+        above = answer.interval()[1] - answer.value
+        assert answer.law.half_width(0.95) == pytest.approx(above, abs=2e-4)  # but for rounding
 
 
 @both
