@@ -10,8 +10,9 @@ test on many times as many examples, other ones each time. `--hypothesis-seed=N`
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,9 +73,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test._hypothesis_internal_use_settings = more
 
 
+@pytest.fixture(scope="session")
+def fresh_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Empty folders, one after the other: pytest would look through all that are there for each."""
+    parent = tmp_path_factory.mktemp("fresh")
+    return (parent / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def state_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("state", numbered=True)
+def state_folder(fresh_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = next(fresh_folders)
+    folder.mkdir()
     monkeypatch.setenv("HUSHTABLE_STATE", str(folder))
     return folder
 

@@ -633,20 +633,14 @@ def killed_at(chosen: str, world: World) -> None:
             (world.folder / "reached").write_text(step)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    child = os.fork()
-    if child == 0:
-        world.publish(progress=progress)
-        os._exit(0)
+    child = forked(lambda: world.publish(progress=progress))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 if __name__ == "__main__":
-    import ibis  # once, before the children that need it
-    import pyarrow
+    from shared_forks import forked, import_what_publishing_needs
 
-    import hushtable.kernel.noise.bulk
-
-    assert ibis.duckdb and pyarrow and hushtable.kernel.noise.bulk
+    import_what_publishing_needs(lambda folder: World(folder).publish())
     for name in STEPS:
         place = Path(sys.argv[1], name)
         place.mkdir()

@@ -1,13 +1,12 @@
 """What the attacks on publishing run in a process of its own: `python publisher.py COMMAND ...`.
 
 The parent imports everything once; children forked from it publish and are killed, so that a kill
-costs milliseconds. It publishes nothing itself: threads do not survive a fork.
+costs milliseconds.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import json
 import os
@@ -19,11 +18,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parent.parent))
 import hushtable
 from hushtable.errors import BudgetError, LedgerError
-from hushtable.kernel.counting.records import split_line
 from hushtable.kernel.privacy.ledger import Ledger
 from hushtable.publishing import open_ledger
+from shared_forks import forked, import_what_publishing_needs
 
 STEPS = ("count", "pay", "draw", "write", "publish", "record", "done")
 SCHEMA = """name = "people"
@@ -51,30 +51,9 @@ def publish(folder: Path, name: str, epsilon: str, progress: Any = None) -> None
     )
 
 
-def forked(work: Any) -> int:
-    child = os.fork()
-    if child == 0:
-        work()
-        os._exit(0)
-    return child
-
-
-def import_what_publishing_needs(folder: Path) -> None:
-    """Import what a child had imported after it published, for the children that come."""
-    folder.mkdir()
-    names = folder / "names.json"
-
-    def work() -> None:
-        os.environ["HUSHTABLE_STATE"] = str(folder / "state")
-        make_world(folder, "1")
-        publish(folder, "first", "1")
-        names.write_text(json.dumps(list(sys.modules)))
-
-    assert os.waitpid(forked(work), 0)[1] == 0
-    for name in json.loads(names.read_text()):
-        with contextlib.suppress(ImportError):  # made while others were imported
-            importlib.import_module(name)
-    split_line("age,job", ",")  # loads the compiler, which starts no threads
+def publish_once(folder: Path) -> None:
+    make_world(folder, "1")
+    publish(folder, "first", "1")
 
 
 def check(folder: Path) -> tuple[int, int]:
@@ -208,5 +187,5 @@ def fill_disk(folder: Path, _: int) -> None:
 if __name__ == "__main__":
     command, place, number = sys.argv[1:]
     if command != "fill_disk":  # which publishes in this process
-        import_what_publishing_needs(Path(place) / "before")
+        import_what_publishing_needs(publish_once)
     globals()[command](Path(place), int(number))
