@@ -19,10 +19,11 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test lint
 	$(BIN)/$(PYTEST)
 
-# What CI runs after `make test`: attacks at a middle size, most mutants, the lowest versions,
-# the papers' experiments and the benchmarks at their quick size: three quarters of an hour.
+# What CI runs after `make test`: attacks at a middle size, most mutants, the code of all docs, the
+# papers' experiments and the benchmarks at their quick size, the lowest versions: 45 minutes at most.
 check: $(VENV)/.test lowest
 	$(BIN)/$(PYTEST) --check tests/trust
+	$(BIN)/$(PYTEST) -m thorough
 	rm -rf build/check && mkdir -p build/check
 	$(BIN)/hush reproduce --all --quick -o build/check/papers
 	$(BIN)/python -m benchmarks --quick --no-peers --out build/check/benchmarks.md
@@ -30,7 +31,7 @@ check: $(VENV)/.test lowest
 # Every attack at its full size, every mutant, every property test on ten times as many examples.
 trust: $(VENV)/.test
 	$(BIN)/$(PYTEST) --trust tests/trust
-	$(BIN)/$(PYTEST) --trust -m hypothesis --ignore=tests/trust
+	$(BIN)/$(PYTEST) --trust -m 'hypothesis or thorough' --ignore=tests/trust
 
 # The property tests alone, on other examples for every seed: make properties SEEDS=50
 SEEDS ?= 10

@@ -154,6 +154,7 @@ def test_the_scripts_of_peers_are_python_and_tell_json(name: str) -> None:
 # ── the benchmarks ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["counting", "transforms", "sparse"])
 def test_a_benchmark_measures_without_peers(name: str) -> None:
     found = import_module(f"benchmarks.{whole.SECTIONS[name]}").section(ALONE)

@@ -151,25 +151,38 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", FILES)
+class OddFile:
+    """The rows as a kind of file, perhaps with an odd line among them."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.path = folder / "odd.csv"
+        mark, self.stray = FILES[kind]
+        self.lines = [f"{mark}{age}{mark},{mark}{town}{mark}".encode() for age, town in ROWS]
+        self.before = self.counted(self.lines)
+        assert sum(self.before.values()) == 300
+
+    def counted(self, lines: list[bytes]) -> dict[int, int]:
+        parts = (b"age,town\n" + self.stray, b"\n".join(lines), b"\n" + self.stray)
+        self.path.write_bytes(b"".join(parts))
+        return counted(self.path)
+
+    def moved(self, odd: bytes, place: int) -> int:
+        """By how many rows the cells change together."""
+        after = self.counted([*self.lines[:place], odd, *self.lines[place:]])
+        cells = self.before.keys() | after.keys()
+        return sum(abs(self.before.get(cell, 0) - after.get(cell, 0)) for cell in cells)
+
+
+@pytest.fixture(scope="module", params=FILES)
+def odd_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OddFile:
+    return OddFile(tmp_path_factory.mktemp("odd"), request.param)
+
+
 @pytest.mark.parametrize("odd", ODD_LINES, ids=lambda odd: repr(odd[:12]))
-def test_an_odd_line_moves_one_cell_by_one_at_most(tmp_path: Path, odd: bytes, kind: str) -> None:
+def test_an_odd_line_moves_one_cell_by_one_at_most(odd: bytes, odd_file: OddFile) -> None:
     """Also in a file that has odd lines already: no two of them may close on each other."""
-    mark, stray = FILES[kind]
-    lines = [f"{mark}{age}{mark},{mark}{town}{mark}".encode() for age, town in ROWS]
-    path = tmp_path / "odd.csv"
-    head, tail = b"age,town\n" + stray, stray
-
-    def written(parts: list[bytes]) -> dict[int, int]:
-        path.write_bytes(head + b"\n".join(parts) + b"\n" + tail)
-        return counted(path)
-
-    before = written(lines)
-    assert sum(before.values()) == 300
     for place in (0, 150, 300):
-        after = written([*lines[:place], odd, *lines[place:]])
-        moved = [abs(before.get(c, 0) - after.get(c, 0)) for c in before.keys() | after.keys()]
-        assert sum(moved) <= 1, place
+        assert odd_file.moved(odd, place) <= 1, place
 
 
 def test_line_breaks_inside_quotes_need_the_owner_s_word(tmp_path: Path) -> None:

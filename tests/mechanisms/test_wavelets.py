@@ -96,13 +96,18 @@ def truth(schema: Schema) -> NDArray[np.int64]:
     return cells.reshape(schema.shape)
 
 
+thorough = pytest.mark.thorough
 MANY = [
     pytest.param("privelet", {}, "add-remove", id="privelet"),
-    pytest.param("privelet", {}, "replace-one", id="privelet, replaced"),
-    pytest.param("privelet+", {"identity": "age"}, "add-remove", id="privelet+, plain age"),
+    pytest.param("privelet", {}, "replace-one", id="privelet, replaced", marks=thorough),
+    pytest.param(
+        "privelet+", {"identity": "age"}, "add-remove", id="privelet+, plain age", marks=thorough
+    ),
     pytest.param("privelet+", {"identity": "job"}, "replace-one", id="privelet+, plain job"),
     pytest.param("hierarchical", {}, "replace-one", id="hierarchical"),
-    pytest.param("hierarchical", {"branching": "2"}, "add-remove", id="hierarchical, binary"),
+    pytest.param(
+        "hierarchical", {"branching": "2"}, "add-remove", id="hierarchical, binary", marks=thorough
+    ),
 ]
 
 

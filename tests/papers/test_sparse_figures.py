@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.shared_sizes import some_of
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
@@ -33,7 +34,7 @@ Rows = list[dict[str, Any]]
 # ── everything runs ──────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+@pytest.mark.parametrize("figure", some_of(FIGURES, FIGURES[:1]), ids=lambda figure: figure.name)
 def test_a_quick_run_measures_draws_and_judges(figure: Figure, tmp_path: Path) -> None:
     tasks = figure.tasks(Setting(quick=True))
     results = run_experiment(tasks, tmp_path)

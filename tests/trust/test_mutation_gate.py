@@ -73,6 +73,7 @@ def test_make_trust_tries_all_mutants_and_make_check_those_of_the_kernel_and_a_t
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for option in ("--trust", "--check"):
         assert f"$(BIN)/$(PYTEST) {option} tests/trust\n" in makefile
+    assert "$(BIN)/$(PYTEST) -m thorough\n" in makefile
 
 
 def test_the_mutant_is_caught(

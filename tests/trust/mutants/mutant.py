@@ -74,6 +74,7 @@ def run_tests(tests: tuple[str, ...], folder: Path, mutant: Mutant | None = None
     if mutant is not None:
         _apply(mutant, copy)
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={folder}/t"]
+    options += ["-m", ""]  # also what only `make check` runs
     environment = {
         **os.environ,
         "PYTHONPATH": str(copy),

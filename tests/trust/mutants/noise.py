@@ -47,7 +47,6 @@ RANDOMNESS = [
         _OWN_KEY,
         _OWN_KEY.replace("os.urandom(KEY_BYTES)", "bytes(KEY_BYTES)"),
         (ENTROPY,),
-        quick=True,
     ),
     Mutant(
         "the keystream from its start at every fill",

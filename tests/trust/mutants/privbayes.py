@@ -24,7 +24,6 @@ PRIVBAYES = [
         "return 2 * UNIT",
         "return UNIT",
         _BOUNDS,
-        quick=True,
     ),
     Mutant(
         "a move that changes no more distance than an arrival",

@@ -34,7 +34,6 @@ TRANSFORMS = [
         "check_transform(transform)",
         "pass",
         (f"{CURATOR}::TestTrust",),
-        quick=True,
     ),
     Mutant(
         "the total left out of Haar's sensitivity",
@@ -147,7 +146,6 @@ TRANSFORMS = [
         "slice(c.start, c.stop) for c in combined",
         "slice(c.start, max(c.stop - 1, 1)) for c in combined",
         (f"{VALUES}::TestScales::{_EVERY_COEFFICIENT}",),
-        quick=True,
     ),
     Mutant(
         "the first block without noise",
