@@ -9,7 +9,7 @@ PYTEST := pytest -n 2 --dist worksteal
 # Compiled Python is kept, also where the environment asks for none: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check trust properties lowest lint audit bench clean
+.PHONY: demo test check thorough trust properties lowest lint audit bench clean
 
 # The whole story on generated data, in a minute.
 demo: $(VENV)/.demo
@@ -19,14 +19,17 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test lint
 	$(BIN)/$(PYTEST)
 
-# What CI runs after `make test`: attacks at a middle size, most mutants, the code of all docs, the
+# More than `make test`: attacks at a middle size, most mutants, the code of all docs, the
 # papers' experiments and the benchmarks at their quick size, the lowest versions: 45 minutes at most.
-check: $(VENV)/.test lowest
+check: $(VENV)/.test lowest thorough
 	$(BIN)/$(PYTEST) --check tests/trust
-	$(BIN)/$(PYTEST) -m thorough
 	rm -rf build/check && mkdir -p build/check
 	$(BIN)/hush reproduce --all --quick -o build/check/papers
 	$(BIN)/python -m benchmarks --quick --no-peers --out build/check/benchmarks.md
+
+# More of what `make test` shows in small: every page of the docs, every figure.
+thorough: $(VENV)/.test
+	$(BIN)/$(PYTEST) -m thorough
 
 # Every attack at its full size, every mutant, every property test on ten times as many examples.
 trust: $(VENV)/.test
