@@ -16,7 +16,7 @@ from curator_parts import DENSE, SHAPE, BrokenNoise, ListedNoise, columns_of, co
 from hushtable.errors import BudgetError, OptionError
 from hushtable.kernel.curator import Curator, Grid, LargestPart, Regions, Whole
 from hushtable.kernel.curator.curator import Tally
-from hushtable.kernel.maps import Identity, Nominal, Product
+from hushtable.kernel.maps import Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import Filter
 from hushtable.kernel.maps.structure import Structure
@@ -202,6 +202,20 @@ class TestTrust:
     )
     def test_strangers_and_subclasses_are_refused(self, ask: Callable[[Curator], Any]) -> None:
         self._refused(ask)
+
+    def test_lists_that_change_after_they_were_checked_make_no_difference(self) -> None:
+        """Neither to a sensitivity that was computed before, nor to the scale of a coefficient."""
+        axes: Any = [Identity(128)]
+        product = Product(axes)
+        assert product.moving == 2
+        axes[0] = Haar(128)
+        assert product.axes == (Identity(128),)
+        shares: Any = [Fraction(1, 8)] * 8
+        tree = Tree.uniform(128, 2, shares=shares)
+        factors = tree.level_factors
+        shares[:] = [Fraction(10**6)] * 8
+        assert tree == Tree.uniform(128, 2, shares=(Fraction(1, 8),) * 8)
+        assert tree.level_factors == factors and hash(tree)
 
     @pytest.mark.parametrize(
         "ask",

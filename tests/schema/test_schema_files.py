@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 import unicodedata
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from arx_files import read_arx
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from random_schemas import hierarchies, labels, schemas
 
 from hushtable.errors import SchemaError
-from hushtable.schema import Hierarchy, Schema, nominal
+from hushtable.schema import Edges, Hierarchy, Labels, Schema, nominal, ordinal
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 ADULT = sorted((DATA / "adult").glob("*hierarchy*.csv"))
@@ -86,6 +88,18 @@ def test_the_deepest_hierarchy_that_is_read_can_be_written(tmp_path: Path) -> No
     )
     schema.save(tmp_path / "deep.toml")
     assert Schema.load(tmp_path / "deep.toml") == schema
+
+
+def test_lists_make_the_same_schema_as_tuples() -> None:
+    """Which is known by its value, so that what was worked out for it is found again."""
+    edges: Any = [0, 1, 2]
+    names: Any = ["a", "b"]
+    attributes: Any = [ordinal("x", Edges(edges)), ordinal("y", Labels(names))]
+    schema = Schema("t", Fraction(1), attributes)
+    same = (ordinal("x", Edges((0, 1, 2))), ordinal("y", Labels(("a", "b"))))
+    assert hash(schema) == hash(Schema("t", Fraction(1), same))
+    edges[0] = names[0] = attributes[0] = None
+    assert schema == Schema("t", Fraction(1), same)
 
 
 def test_a_range_of_10_to_the_12_is_not_enumerated(tmp_path: Path) -> None:

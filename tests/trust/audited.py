@@ -161,6 +161,8 @@ UNSEEN: dict[str, str] = {
     "neighbours swapped in a split": _NO_SPLIT,
     "the allotment again for every part": _NO_SPLIT,
     "a foreign partition let in": _OWN,
+    "axes that change after they were checked": _OWN,
+    "shares that change after they were checked": _OWN,
     "measures of anyone's own": _OWN,
     "rows that move in a product priced as entering": _LARGE,
     "all that two rows share taken for agreement": _LARGE,

@@ -56,6 +56,7 @@ class Edges:
     edges: tuple[int | float, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", tuple(self.edges))
         if any(isinstance(e, bool) or not isinstance(e, int | float) for e in self.edges):
             raise SchemaError("edges must be numbers")
         if len(self.edges) < 2:
@@ -87,6 +88,7 @@ class Labels:
     labels: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
         if not self.labels:
             raise SchemaError("an attribute needs at least one label")
         if any(check_label(label) != label for label in self.labels):

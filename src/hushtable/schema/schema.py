@@ -55,6 +55,7 @@ class Schema:
     """
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
         check_name(self.name, "the table's name")
         if self.dataset is not None:
             _check_dataset(self.dataset)

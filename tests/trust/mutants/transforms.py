@@ -22,6 +22,20 @@ _SCALE_CHECK = "check_scale(noise.scale * max(factor for _, factor in transform.
 
 TRANSFORMS = [
     Mutant(
+        "axes that change after they were checked",
+        "kernel/maps/product.py",
+        'object.__setattr__(self, "axes", tuple(self.axes))',
+        "pass",
+        (f"{CURATOR}::TestTrust",),
+    ),
+    Mutant(
+        "shares that change after they were checked",
+        "kernel/maps/tree.py",
+        'object.__setattr__(self, "shares", tuple(self.shares))',
+        "pass",
+        (f"{CURATOR}::TestTrust",),
+    ),
+    Mutant(
         "one scale for coefficients of every factor",
         "kernel/curator/dense.py",
         "noise.add_laplace(values[where], scale * factor)",

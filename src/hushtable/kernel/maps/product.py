@@ -35,6 +35,9 @@ class Product:
 
     axes: tuple[AxisTransform, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", tuple(self.axes))  # a list could change afterwards
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the counts it takes."""

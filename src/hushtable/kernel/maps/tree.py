@@ -59,6 +59,7 @@ class Tree:
         if type(self.root) is not bool:
             raise OptionError("a tree has a root or not: true or false")
         if self.shares is not None:
+            object.__setattr__(self, "shares", tuple(self.shares))  # a list could change afterwards
             _check_shares(self.shares, self.levels)
 
     @classmethod
