@@ -101,7 +101,7 @@ SEEN: dict[str, Expected] = {
         "basic --schema other --runs 200", (RUNS,), quick=True, seeded=False
     ),
     "noise in steps of two": Expected("basic --schema range", (RUNS,)),
-    "no noise on empty places": Expected("geometric --schema range"),
+    "no noise on empty places": Expected("geometric --schema range", (RUNS, LAW)),
     "an empty place taken for the occupied one beside it": Expected(
         "geometric --schema ladder", (RUNS,)
     ),
