@@ -164,6 +164,17 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     return made
 
 
+@pytest.mark.parametrize("words", [(), ("privelet-brazil", "--quick"), ("--help",)])
+def test_without_its_package_it_says_how_to_install_it(
+    words: tuple[str, ...], run_hush: Hush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hushtable.cli.reproducing.entry_points", lambda **_: [])
+    code, out, err = run_hush("reproduce", *words)
+    assert code == 2 and not out
+    assert "pip install hushtable-papers" in err and len(err.splitlines()) == 1
+    assert run_hush("--help")[0] == 0
+
+
 def test_alone_it_lists_the_experiments(hush: Hush) -> None:
     code, out, _ = hush()
     assert code == 0 and all(name in out and FIGURES[name].title in out for name in FIGURES)
