@@ -15,6 +15,7 @@ True counts are whole and not negative.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,8 +163,22 @@ def distinct_laws(
 # ── laws ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+class _TwoSided(ABC):
+    """An error that reaches further to one side than to the other."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def margins(self, confidence: float) -> tuple[float, float]:
+        """How far the truth may be below the value, and how far above."""
+
+    def half_width(self, confidence: float) -> float:
+        """The longer of both sides."""
+        return max(self.margins(checked_confidence(confidence)))
+
+
 @dataclass(frozen=True, slots=True)
-class SummedNoise:
+class SummedNoise(_TwoSided):
     """The error of a sum over places that each hold a count."""
 
     errors: Errors
@@ -178,10 +193,6 @@ class SummedNoise:
     @property
     def estimate(self) -> bool:
         return self.errors.estimate
-
-    def half_width(self, confidence: float) -> float:
-        """The longer of both sides."""
-        return max(self.margins(checked_confidence(confidence)))
 
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the true sum may be below the value, and how far above."""
@@ -217,7 +228,7 @@ class SummedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class RootedNoise:
+class RootedNoise(_TwoSided):
     """The error of a sum over nodes, where nodes with a missing ancestor were dropped.
 
     A missing node whose parents are all there was dropped by the filter itself. Any other lies in
@@ -241,10 +252,6 @@ class RootedNoise:
     def estimate(self) -> bool:
         return self.errors.estimate
 
-    def half_width(self, confidence: float) -> float:
-        """The longer of both sides."""
-        return max(self.margins(checked_confidence(confidence)))
-
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the true sum may be below the value, and how far above."""
         miss, errors = 1 - confidence, self.errors
@@ -257,7 +264,7 @@ class RootedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedNoise:
+class WeightedNoise(_TwoSided):
     """The error of a weighted sum over coefficients, some of which are missing.
 
     Where coefficients were sampled, or those below 0 dropped, this is an estimate. What sampling
@@ -277,10 +284,6 @@ class WeightedNoise:
     def estimate(self) -> bool:
         return self.errors.estimate_of_weighted
 
-    def half_width(self, confidence: float) -> float:
-        """The longer of both sides."""
-        return max(self.margins(checked_confidence(confidence)))
-
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the true sum may be below the value, and how far above."""
         half, miss = self.missing * (self.errors.theta - 1), 1 - confidence
@@ -294,7 +297,7 @@ class WeightedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class CellNoise:
+class CellNoise(_TwoSided):
     """The error of one cell of a sample: its noisy count, or 0 where it is missing.
 
     Let h be exceeded by the noise with half the chance of missing, m/2. If it is not, a cell that
@@ -315,10 +318,6 @@ class CellNoise:
     @property
     def estimate(self) -> bool:
         return self.errors.estimate
-
-    def half_width(self, confidence: float) -> float:
-        """The longer of both sides."""
-        return max(self.margins(checked_confidence(confidence)))
 
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the true count may be below the value, and how far above."""

@@ -60,15 +60,20 @@ class PriveletPlus:
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
         check_settings(self.name, settings, ("identity",))
-        transform = wavelets(schema, identity_axes(schema, settings))
-        check_coefficients(self.name, schema, transform, epsilon)
+        check_coefficients(self.name, schema, chosen_wavelets(schema, settings)[0], epsilon)
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
-        plain = identity_axes(schema, settings)
-        chosen = {"identity": [schema.attributes[axis].name for axis in sorted(plain)]}
-        return measure_coefficients(curator, wavelets(schema, plain), epsilon, chosen)
+        transform, chosen = chosen_wavelets(schema, settings)
+        return measure_coefficients(curator, transform, epsilon, chosen)
+
+
+def chosen_wavelets(schema: Schema, settings: Settings) -> tuple[Product, dict[str, list[str]]]:
+    """The transform with plain counts along S_A, and what a manifest says of the choice."""
+    plain = identity_axes(schema, settings)
+    names = [schema.attributes[axis].name for axis in sorted(plain)]
+    return wavelets(schema, plain), {"identity": names}
 
 
 def identity_axes(schema: Schema, settings: Settings) -> set[int]:

@@ -32,7 +32,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.ask.coefficients import check_coefficients, stored
-from hushtable.families.linear.ask.privelet import identity_axes, wavelets
+from hushtable.families.linear.ask.privelet import chosen_wavelets
 from hushtable.families.linear.bands import UNIT, Bands, runs_of
 from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
@@ -58,15 +58,12 @@ class PriveletStar:
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
         check_settings(self.name, settings, ("identity",))
-        transform = wavelets(schema, identity_axes(schema, settings))
-        check_coefficients(self.name, schema, transform, epsilon)
+        check_coefficients(self.name, schema, chosen_wavelets(schema, settings)[0], epsilon)
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
-        plain = identity_axes(schema, settings)
-        transform = wavelets(schema, plain)
-        chosen = {"identity": [schema.attributes[axis].name for axis in sorted(plain)]}
+        transform, chosen = chosen_wavelets(schema, settings)
         noisy = curator.noisy_coefficients(transform, epsilon=epsilon)
         measured = stored(noisy, transform, chosen)
         if all(isinstance(axis, Identity) for axis in transform.axes):
