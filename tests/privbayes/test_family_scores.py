@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -313,6 +314,14 @@ class TestRefusals:
     def test_families_that_do_not_fit(self, families: Any, measure: Any) -> None:
         with pytest.raises(OptionError):
             FamilyScores(SHAPE, VIEWS, families, measure)
+
+    def test_nothing_is_changed_after_it_was_checked(self) -> None:
+        families = list(FAMILIES)
+        mine = FamilyScores(SHAPE, VIEWS, families, Distance())
+        families.clear()
+        assert list(mine.families) == list(FAMILIES)
+        with pytest.raises(FrozenInstanceError):
+            mine.measure = Assignment()  # type: ignore[misc]
 
     def test_views_of_another_domain(self) -> None:
         with pytest.raises(OptionError, match="every code"):

@@ -70,8 +70,8 @@ PRIVBAYES = [
     Mutant(
         "measures of anyone's own",
         "kernel/curator/network_scores.py",
-        "if type(measure) not in MEASURES:",
-        "if not isinstance(measure, MEASURES):",
+        "if type(self.measure) not in MEASURES:",
+        "if not isinstance(self.measure, MEASURES):",
         (f"{PRIVBAYES_SCORES}::TestRefusals::test_measures_of_ones_own",),
     ),
     Mutant(

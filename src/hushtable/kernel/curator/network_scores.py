@@ -175,28 +175,31 @@ class Family(NamedTuple):
     parents: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class FamilyScores:
     """Candidate families, scored by one measure, each less a handicap that is public.
 
     A handicap is a number of units that does not depend on the data, so it changes no sensitivity.
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        views: Sequence[View],
-        families: Sequence[Family],
-        measure: Measure,
-        handicaps: Sequence[int] | None = None,
-    ) -> None:
-        if type(measure) not in MEASURES:
+    shape: tuple[int, ...]
+    views: Sequence[View]
+    families: Sequence[Family]
+    measure: Measure
+    handicaps: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.measure) not in MEASURES:
             raise OptionError("the curator only knows the measures of `network_scores`")
-        self.shape = tuple(shape)
-        self.views = tuple(views)
-        check_views(shape, self.views)
-        self.families = tuple(Family(child, tuple(parents)) for child, parents in families)
-        self.measure = measure
-        self.handicaps = tuple(map(int, handicaps or [0] * len(self.families)))
+        own = {
+            "shape": tuple(self.shape),
+            "views": tuple(self.views),
+            "families": tuple(Family(child, tuple(parents)) for child, parents in self.families),
+            "handicaps": tuple(map(int, self.handicaps or [0] * len(self.families))),
+        }
+        for name, value in own.items():  # lists could change afterwards
+            object.__setattr__(self, name, value)
+        check_views(self.shape, self.views)
         self._check()
 
     def _check(self) -> None:
