@@ -299,7 +299,7 @@ def test_an_array_that_is_not_as_described_is_refused(folder, rewrite, change):
 @pytest.mark.parametrize("hashes", [[None], [[]], [5], ["0" * 63], ["G" * 64], ["0" * 65]])
 def test_a_checksum_that_is_none_is_refused(folder, rewrite, hashes):
     rewrite(lambda content: content["arrays"]["cells"].update(sha256=hashes))
-    refused(folder, "a checksum that is none")
+    refused(folder, "must be a list of SHA-256 checksums")
 
 
 def test_a_wrong_checksum_is_damage(folder, rewrite):

@@ -282,16 +282,22 @@ def change(path: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
 
 
 HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "no structure": (lambda m: m["parameters"].pop("on"), "on must be one of"),
+    "no structure": (lambda m: m["parameters"].pop("on"), "no 'on'"),
     "a theta of text": (lambda m: m["parameters"].update(theta="3"), "theta"),
     "a huge theta": (lambda m: m["parameters"].update(theta=10**30), "theta"),
     "a negative tau": (lambda m: m["parameters"].update(tau=-1), "tau"),
     "no noise": (lambda m: m["noise"].clear(), "describe the noise"),
     "a missing array": (lambda m: m["arrays"].pop("values"), "places, values"),
     "more rows": (lambda m: m["arrays"]["places"].update(shape=[10**9]), "checksum for every"),
-    "negative rows": (lambda m: m["arrays"]["places"].update(shape=[-1]), "how many places"),
-    "rows of text": (lambda m: m["arrays"]["places"].update(shape=["1"]), "how many places"),
-    "no table": (lambda m: m.pop("table"), "must list the file"),
+    "negative rows": (
+        lambda m: m["arrays"]["places"].update(shape=[-1]),
+        "'shape' .* 'places' must be",
+    ),
+    "rows of text": (
+        lambda m: m["arrays"]["places"].update(shape=["1"]),
+        "'shape' .* 'places' must be",
+    ),
+    "no table": (lambda m: m.pop("table"), "entry of file summary.parquet must be a table"),
     "a foreign table": (lambda m: m["table"].update(file="/etc/passwd"), "must list the file"),
     "a longer table": (lambda m: m["table"].update(bytes=10**15), "checksum for every"),
     "another length": (lambda m: m["table"].update(bytes=m["table"]["bytes"] - 1), "the size"),

@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import ReleaseError
-from hushtable.families.linear.describe import from_dict, product_from_dict
+from hushtable.families.linear.describe import product_from_dict
 from hushtable.kernel.maps import AxisTransform, Product
+
+
+def from_dict(described: Any) -> AxisTransform:
+    return product_from_dict([described]).axes[0]
+
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -1,23 +1,23 @@
 """The manifest: what a release says of itself, checked once, before anything believes it.
 
-A release may come from anyone, so its size and form are bounded before it is parsed, and every
-field has its type when `read_manifest` returns.
+A release may come from anyone, so its size is bounded before it is parsed, and every field has
+its form (`form.py`) when `read_manifest` returns.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from hushtable.errors import HushError, ReleaseError
-from hushtable.kernel.privacy.loss import LARGEST_SCALE, NEIGHBOURS, parse_stored_epsilon
-from hushtable.kernel.privacy.noises import DiscreteLaplace, KnownNoise
+from hushtable.forms import MAX_TEXT, Form, fill
+from hushtable.kernel.privacy.loss import parse_stored_epsilon
+from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.release.form import Noise, Stated
 from hushtable.release.store import (
     FORMAT,
     MANIFEST,
@@ -25,51 +25,29 @@ from hushtable.release.store import (
     MAX_MANIFEST,
     count_items,
     read_plain_file,
+    read_table,
 )
 from hushtable.schema import Schema
 
-MAX_TEXT = 2000
 MAX_ATTRIBUTES = 10_000
 MAX_DIGITS = 40
 _SHOWN = 300
 
-_TEXTS = ("software", "created", "mechanism", "asked", "reader", "reservation")
-_TABLES = ("parameters", "privacy", "noise", "schema", "ledger", "arrays")
-_PRIVACY_TEXTS = ("epsilon", "neighbours", "unit", "guarantee")
-
-# Scales are written as fractions; this many digits are far beyond any noise.
-_FRACTION = re.compile(r"[0-9]{1,250}(/[0-9]{1,250})?")
-# An ε of more digits is refused before anything is drawn; floats still hold its inverse.
-SMALLEST_SCALE = Fraction(1, 10**200)
-
 
 @dataclass(frozen=True)
 class Manifest:
-    """The fields of a manifest that answers rest on."""
+    """What a release says of itself."""
 
     content: dict[str, Any]
     """All of it, as the file has it."""
+    stated: Stated
     schema: Schema
-    mechanism: str
     epsilon: Fraction
-    private: bool
-    reader: str
-    noise: dict[str, Any]
-    arrays: dict[str, Any]
 
     @classmethod
     def of(cls, content: dict[str, Any], schema: Schema, epsilon: Fraction) -> Manifest:
-        """What a manifest says whose fields are as they should be."""
-        return cls(
-            content=content,
-            schema=schema,
-            mechanism=content["mechanism"],
-            epsilon=epsilon,
-            private=content["private"],
-            reader=content["reader"],
-            noise=content["noise"],
-            arrays=content["arrays"],
-        )
+        """What a manifest says whose schema and ε are known."""
+        return cls(content, fill(Stated, content, "the manifest", _Invalid), schema, epsilon)
 
 
 class _Invalid(Exception):
@@ -128,8 +106,8 @@ def _manifest(content: Any, folder: Path) -> Manifest:
     if not isinstance(content, dict) or content.get("hushtable") != "release":
         raise ReleaseError(f"{folder} is not a hushtable release")
     _check_format(content.get("format"))
-    _check_fields(content)
-    return Manifest.of(content, _schema(content), _epsilon(content["privacy"]["epsilon"]))
+    stated = fill(Stated, content, "the manifest", _Invalid)
+    return Manifest(content, stated, _schema(stated), _epsilon(stated.privacy.epsilon))
 
 
 def _check_format(version: Any) -> None:
@@ -139,55 +117,13 @@ def _check_format(version: Any) -> None:
         raise _Invalid(f"its format is {version}, this hushtable reads up to {FORMAT}: upgrade it")
 
 
-def _check_fields(content: dict[str, Any]) -> None:
-    for key in _TEXTS:
-        _check_text(content.get(key), key)
-    for key in _TABLES:
-        if not isinstance(content.get(key), dict):
-            raise _Invalid(f"the manifest's {key!r} is missing or not a table")
-    if not isinstance(content.get("private"), bool):
-        raise _Invalid("the manifest does not say whether the release is private")
-    privacy = content["privacy"]
-    for key in _PRIVACY_TEXTS:
-        _check_text(privacy.get(key), key)
-    if privacy["neighbours"] not in NEIGHBOURS:
-        raise _Invalid("the manifest's 'neighbours' is not a relation we know")
-    _check_date(content["created"])
-    _check_anchor(content["ledger"])
-    for key in ("delta", "eta"):
-        bound = privacy.get(key, 0 if key == "eta" else None)  # older ones do not state η
-        if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
-            raise _Invalid(f"the manifest's {key!r} is not a number from 0 to 1")
-
-
-def _check_text(value: Any, key: str) -> None:
-    # Readers print these: no line breaks, no commands to a terminal, no endless lines.
-    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_TEXT:
-        raise _Invalid(f"the manifest's {key!r} is missing or not a line of text")
-
-
-def _check_date(text: str) -> None:
+def _schema(stated: Stated) -> Schema:
+    _check_schema_size(stated.schema)
     try:
-        date.fromisoformat(text)
-    except ValueError:
-        raise _Invalid("the manifest's 'created' is not a day such as 2024-12-31") from None
-
-
-def _check_anchor(anchor: dict[str, Any]) -> None:
-    """What it says of the ledger is for the owner, but shown to everyone."""
-    for key, value in anchor.items():
-        if type(value) is not int or value < 0:
-            _check_text(value, "ledger")
-        _check_text(key, "ledger")
-
-
-def _schema(content: dict[str, Any]) -> Schema:
-    _check_schema_size(content["schema"])
-    try:
-        schema = Schema.from_dict(content["schema"])
+        schema = Schema.from_dict(stated.schema)
     except HushError as problem:
         raise _Invalid(f"the manifest's schema is not valid: {str(problem)[:_SHOWN]}") from None
-    if schema.neighbours != content["privacy"]["neighbours"]:
+    if schema.neighbours != stated.privacy.neighbours:
         raise _Invalid("the manifest names two neighbour relations")
     return schema
 
@@ -213,28 +149,28 @@ def _epsilon(text: str) -> Fraction:
         raise _Invalid("the manifest's 'epsilon' is not a positive number") from None
 
 
+# ── what readers ask of it ───────────────────────────────────────────────────────────────────────
+
+
 def checked_noise(folder: Path, manifest: Manifest, names: set[str]) -> KnownNoise:
     """The noise of a release that has these arrays and no others."""
     check_arrays(folder, manifest, names)
-    noise = read_noise(manifest.noise)
-    if noise is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-    return noise
+    return read_noise(folder, manifest, Noise).known
 
 
 def check_arrays(folder: Path, manifest: Manifest, names: set[str]) -> None:
     """Refuse a release that does not have these arrays and no others."""
-    if set(manifest.arrays) != names:
+    if set(manifest.stated.arrays) != names:
         listed = ", ".join(sorted(names))
         raise ReleaseError(f"{folder}: the manifest must list the arrays {listed}")
 
 
-def read_noise(described: dict[str, Any]) -> KnownNoise | None:
-    """The noise that a table describes; None where it describes none that we draw."""
-    scale = described.get("scale")
-    if described.get("law") != DiscreteLaplace.law or not isinstance(scale, str):
-        return None
-    if not _FRACTION.fullmatch(scale) or set(scale.partition("/")[2]) == {"0"}:
-        return None
-    found = Fraction(scale)
-    return DiscreteLaplace(found) if SMALLEST_SCALE <= found <= LARGEST_SCALE else None
+def read_parameters(folder: Path, manifest: Manifest, form: type[Form]) -> Form:
+    """The parameters that a reader needs, in their form."""
+    return read_table(folder, form, manifest.stated.parameters, "the manifest's 'parameters'")
+
+
+def read_noise(folder: Path, manifest: Manifest, form: type[Form]) -> Form:
+    """What the manifest says of the noise, in the form of the reader's noise."""
+    what = f"{folder}: the manifest does not describe the noise"
+    return fill(form, manifest.stated.noise, "it", lambda line: ReleaseError(f"{what}: {line}"))

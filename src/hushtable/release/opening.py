@@ -18,8 +18,8 @@ Opened = tuple[Arrays, Reader]
 
 def open_reader(folder: Path, manifest: Manifest) -> Opened:
     """The arrays of a release, and what answers from them."""
-    if manifest.reader not in READERS:
+    if manifest.stated.reader not in READERS:
         raise ReleaseError(f"{folder}: this hushtable cannot read its measurements: upgrade it")
-    store = import_module(f"hushtable.families.{READERS[manifest.reader]}.store")
-    opened: Opened = store.READERS[manifest.reader](folder, manifest)
+    store = import_module(f"hushtable.families.{READERS[manifest.stated.reader]}.store")
+    opened: Opened = store.READERS[manifest.stated.reader](folder, manifest)
     return opened

@@ -78,7 +78,7 @@ class Release:
     @property
     def mechanism(self) -> str:
         """The mechanism that made it."""
-        return self._manifest.mechanism
+        return self._manifest.stated.mechanism
 
     @property
     def epsilon(self) -> Fraction:
@@ -88,7 +88,7 @@ class Release:
     @property
     def private(self) -> bool:
         """Whether its noise came from the operating system's randomness."""
-        return self._manifest.private
+        return self._manifest.stated.private
 
     @property
     def arrays(self) -> Arrays:

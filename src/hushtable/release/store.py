@@ -11,12 +11,11 @@ import json
 import math
 import mmap
 import os
-import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.lib import format as npy
@@ -24,6 +23,8 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import on_every_core
 from hushtable.errors import ReleaseError
+from hushtable.forms import Form, fill
+from hushtable.release.form import ArrayEntry, FileEntry, StoredType, TableEntry
 from hushtable.schema import Schema
 from hushtable.scratch import sync_folder
 
@@ -35,8 +36,7 @@ MAX_ITEMS = 4_000_000
 """The most values a manifest may hold: parsed, they take some sixty bytes each."""
 MAX_AXES = 64
 
-_SHA256 = re.compile("[0-9a-f]{64}")
-_DTYPES = {np.dtype(f"<i{width}").str: np.dtype(f"<i{width}") for width in (1, 2, 4, 8)}
+_DTYPES: list[np.dtype[Any]] = [np.dtype(name) for name in get_args(StoredType)]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _narrowest(values: NDArray[np.int64]) -> np.dtype[Any]:
     pieces = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     ends = on_every_core(lambda piece: (int(piece.min()), int(piece.max())), pieces)
     low, high = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
-    for dtype in _DTYPES.values():
+    for dtype in _DTYPES:
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
             return dtype
     raise AssertionError("64-bit values fit 64 bits")
@@ -182,14 +182,26 @@ def _open_plain(folder: Path, name: str) -> int:
     return descriptor
 
 
-def _checksums(where: str, entry: dict[str, Any], size: int) -> list[str]:
+def read_table(folder: Path, form: type[Form], content: Any, what: str) -> Form:
+    """A table of the manifest in its form; a refusal names the folder."""
+    return fill(form, content, what, lambda line: ReleaseError(f"{folder}: {line}"))
+
+
+def stored_length(folder: Path, name: str, entry: Any, allowed: range) -> int:
+    """How long an array of one axis is, as the manifest says; its file's size must agree."""
+    shape = read_table(folder, ArrayEntry, entry, f"the entry of array {name!r}").shape
+    if len(shape) != 1 or shape[0] not in allowed:
+        raise ReleaseError(
+            f"{folder}: array {name!r} must have one axis of {allowed[0]} to {allowed[-1]:,}"
+        )
+    return shape[0]
+
+
+def _checksums(where: str, entry: FileEntry, size: int) -> list[str]:
     """The checksums of a file of some size, one for every chunk."""
-    hashes = entry.get("sha256")
-    if not isinstance(hashes, list) or len(hashes) != -(-size // CHUNK):
+    if entry.chunk != CHUNK or len(entry.sha256) != -(-size // CHUNK):
         raise ReleaseError(f"{where} does not have a checksum for every chunk")
-    if not all(isinstance(text, str) and _SHA256.fullmatch(text) for text in hashes):
-        raise ReleaseError(f"{where} has a checksum that is none")
-    return hashes
+    return entry.sha256
 
 
 class StoredArray:
@@ -197,24 +209,23 @@ class StoredArray:
 
     def __init__(self, folder: Path, name: str, entry: Any, shape: tuple[int, ...]) -> None:
         self._where = f"{folder}: array {name!r}"
-        dtype, self._hashes = self._check_entry(entry, f"{name}.npy", shape)
+        told = read_table(folder, ArrayEntry, entry, f"the entry of array {name!r}")
+        dtype, self._hashes = self._check_entry(told, f"{name}.npy", shape)
         self._bytes = self._map(folder, f"{name}.npy", _header(dtype, shape), dtype, shape)
         self._array = self._bytes.view(dtype).reshape(shape)
         self._verified = np.zeros(len(self._hashes), bool)
 
     def _check_entry(
-        self, entry: Any, file: str, shape: tuple[int, ...]
+        self, entry: ArrayEntry, file: str, shape: tuple[int, ...]
     ) -> tuple[np.dtype[Any], list[str]]:
         # Few axes first: the product of a million sizes is a number of a million digits.
         if len(shape) > MAX_AXES:
             raise ReleaseError(f"{self._where} has more than {MAX_AXES} axes")
-        if not isinstance(entry, dict) or entry.get("file") != file:
+        if entry.file != file:
             raise ReleaseError(f"{self._where} must be the file {file}")
-        if str(entry.get("dtype")) not in _DTYPES:
-            raise ReleaseError(f"{self._where} has no integer type we know")
-        if entry.get("shape") != list(shape) or entry.get("chunk") != CHUNK:
+        if entry.shape != list(shape):
             raise ReleaseError(f"{self._where} does not have the shape of the schema")
-        dtype = _DTYPES[str(entry["dtype"])]
+        dtype: np.dtype[Any] = np.dtype(entry.dtype)
         return dtype, _checksums(self._where, entry, math.prod(shape) * dtype.itemsize)
 
     def _map(
@@ -298,14 +309,12 @@ class StoredFile:
     def __init__(self, folder: Path, name: str, entry: Any) -> None:
         self._folder, self._name = folder, name
         self._where = f"{folder}: {name}"
-        if not isinstance(entry, dict) or entry.get("file") != name:
+        told = read_table(folder, TableEntry, entry, f"the entry of file {name}")
+        if told.file != name:
             raise ReleaseError(f"{folder}: the manifest must list the file {name}")
-        size = entry.get("bytes")
-        if type(size) is not int or size < 0 or entry.get("chunk") != CHUNK:
-            raise ReleaseError(f"{self._where} has no size")
-        self._hashes = _checksums(self._where, entry, size)
+        self._hashes = _checksums(self._where, told, told.bytes)
         with open(_open_plain(folder, name), "rb") as file:
-            if os.fstat(file.fileno()).st_size != size:
+            if os.fstat(file.fileno()).st_size != told.bytes:
                 raise ReleaseError(f"{self._where} does not have the size the manifest says")
 
     def verify(self) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Struct
 
 from hushtable.errors import HushError, SchemaError
+from hushtable.forms import fill, told
 from hushtable.kernel.privacy.loss import format_epsilon, parse_stored_epsilon
 from hushtable.schema.attribute import (
     Attribute,
@@ -29,24 +31,70 @@ from hushtable.schema.schema import Schema, Unit
 
 ONE_ROW = "one row per person"
 """How a table without an id column says that it belongs to a dataset of people."""
+BUDGET = 'a positive decimal number, such as "3"'
 
-_SCHEMA_KEYS = ("name", "dataset", "budget", "neighbours", "unit", "reviewed", "attribute")
-_UNIT_KEYS = ("column", "max_rows")
-_ORDINAL_KEYS = (
-    "name",
-    "kind",
-    "outside",
-    "range",
-    "edges",
-    "labels",
-    "dates",
-    "by",
-    "hierarchy",
-    "tree",
-)
 # Parts of a key, bare or quoted, with a dot behind each.
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){40}""")
-_NOMINAL_KEYS = ("name", "kind", "outside", "hierarchy", "tree", "values")
+
+
+# What names, labels and numbers must be is checked by the values that are made of them.
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a schema file."""
+
+
+class _SchemaTable(_Table, frozen=True, kw_only=True):
+    name: Any
+    dataset: Any = None
+    budget: Annotated[str | int | float, told(BUDGET)]
+    neighbours: Any = "add-remove"
+    unit: Any = None
+    reviewed: bool = True
+    attribute: Annotated[list[Any], told("written as [[attribute]] tables")]
+
+
+class _UnitTable(_Table, frozen=True):
+    column: Any
+    max_rows: Any = 1
+
+
+class _AttributeTable(_Table, frozen=True):
+    name: str
+    kind: Any
+    outside: Any = None
+    hierarchy: Any = None
+    tree: Any = None
+
+
+class _Ordinal(_AttributeTable, frozen=True):
+    """Of range, edges, labels and dates one is given."""
+
+    range: Annotated[tuple[Any, Any] | None, told("two integers")] = None
+    edges: Annotated[list[Any] | None, told("a list of numbers")] = None
+    labels: Annotated[list[Any] | None, told("a list of labels")] = None
+    dates: Annotated[tuple[Any, Any] | None, told("the first and the last day")] = None
+    by: Any = None
+
+    def values(self) -> Values:
+        _only_one(self, "range", "edges", "labels", "dates")
+        if self.dates is not None:
+            first, last = map(parse_day, self.dates)
+            return Dates(first, last, "day" if self.by is None else self.by)
+        if self.by is not None:
+            raise SchemaError("by goes with dates")
+        if self.range is not None:
+            return IntegerRange(*self.range)
+        if self.edges is not None:
+            return Edges(tuple(self.edges))
+        return Labels(tuple(map(check_label, self.labels or ())))
+
+
+class _Nominal(_AttributeTable, frozen=True):
+    """Of hierarchy, tree and values one is given."""
+
+    outside: Any = "drop"
+    values: Annotated[list[Any] | None, told("a list of values")] = None
 
 
 def load_toml(path: Path, *, allow_paths: str | Path | Iterable[str | Path] = ()) -> Schema:
@@ -103,36 +151,23 @@ def _inline(table: dict[str, Any]) -> Any:
 
 def schema_from_dict(content: Any, *, folders: HierarchyFolders | None = None) -> Schema:
     """Read a schema from plain tables; without folders, hierarchies must stand inside."""
-    _check_keys(content, _SCHEMA_KEYS, "the schema")
-    for key in ("name", "budget", "attribute"):
-        if key not in content:
-            raise SchemaError(f"the schema has no {key!r}")
-    if not isinstance(content["attribute"], list):
-        raise SchemaError("attributes are written as [[attribute]] tables")
-    if not isinstance(content.get("reviewed", True), bool):
-        raise SchemaError("reviewed must be true or false")
+    table = fill(_SchemaTable, content, "the schema", SchemaError)
     return Schema(
-        name=content["name"],
-        budget=_budget(content["budget"]),
-        neighbours=content.get("neighbours", "add-remove"),
-        unit=_unit(content.get("unit"), content.get("dataset")),
-        dataset=content.get("dataset"),
-        reviewed=content.get("reviewed", True),
-        attributes=tuple(_named_attribute(entry, folders) for entry in content["attribute"]),
+        name=table.name,
+        budget=_budget(table.budget),
+        neighbours=table.neighbours,
+        unit=_unit(table.unit, table.dataset),
+        dataset=table.dataset,
+        reviewed=table.reviewed,
+        attributes=tuple(_named_attribute(entry, folders) for entry in table.attribute),
     )
 
 
-def _budget(content: Any) -> Fraction:
+def _budget(written: str | int | float) -> Fraction:
     try:
-        return parse_stored_epsilon(content if isinstance(content, str) else _number(content))
+        return parse_stored_epsilon(str(written))
     except (HushError, ValueError):
-        raise SchemaError('budget must be a positive decimal number, such as "3"') from None
-
-
-def _number(content: Any) -> str:
-    if isinstance(content, bool) or not isinstance(content, int | float):
-        raise ValueError
-    return str(content)
+        raise SchemaError(f"'budget' in the schema must be {BUDGET}") from None
 
 
 def _unit(content: Any, dataset: Any) -> Unit | None:
@@ -146,10 +181,8 @@ def _unit(content: Any, dataset: Any) -> Unit | None:
         )
     if content in (None, ONE_ROW):
         return None
-    _check_keys(content, _UNIT_KEYS, "unit")
-    if "column" not in content:
-        raise SchemaError("unit needs a column")
-    return Unit(content["column"], content.get("max_rows", 1))
+    table = fill(_UnitTable, content, "unit", SchemaError)
+    return Unit(table.column, table.max_rows)
 
 
 def _named_attribute(content: Any, folders: HierarchyFolders | None) -> Attribute:
@@ -163,54 +196,39 @@ def _named_attribute(content: Any, folders: HierarchyFolders | None) -> Attribut
 
 def _attribute(content: dict[str, Any], folders: HierarchyFolders | None) -> Attribute:
     if content.get("kind") == "ordinal":
-        _check_keys(content, _ORDINAL_KEYS, "an ordinal attribute")
-        return ordinal(
-            content["name"],
-            _values(content),
-            outside=content.get("outside"),
-            hierarchy=_hierarchy(content, folders),
-        )
+        table = fill(_Ordinal, content, "an ordinal attribute", SchemaError)
+        values, hierarchy = table.values(), _hierarchy(table, folders)
+        return ordinal(table.name, values, outside=table.outside, hierarchy=hierarchy)
     if content.get("kind") == "nominal":
-        _check_keys(content, _NOMINAL_KEYS, "a nominal attribute")
-        _only_one(content, ("hierarchy", "tree", "values"))
-        if "values" in content:
-            labels = Labels(tuple(map(check_label, _list(content, "values"))))
-            hierarchy = Hierarchy.flat(labels.labels)
-        else:
-            hierarchy = _hierarchy(content, folders)
-        return nominal(content["name"], hierarchy, outside=content.get("outside", "drop"))
+        return _nominal(fill(_Nominal, content, "a nominal attribute", SchemaError), folders)
     raise SchemaError("kind must be 'ordinal' or 'nominal'")
 
 
-def _values(content: dict[str, Any]) -> Values:
-    key = _only_one(content, ("range", "edges", "labels", "dates"))
-    entries = _list(content, key)
-    if key == "dates":
-        if len(entries) != 2:
-            raise SchemaError("dates must be the first and the last day")
-        first, last = map(parse_day, entries)
-        return Dates(first, last, content.get("by", "day"))
-    if "by" in content:
-        raise SchemaError("by goes with dates")
-    if key == "range":
-        if len(entries) != 2:
-            raise SchemaError("range must be two integers")
-        return IntegerRange(*entries)
-    if key == "edges":
-        return Edges(tuple(entries))
-    return Labels(tuple(map(check_label, entries)))
+def _nominal(table: _Nominal, folders: HierarchyFolders | None) -> Attribute:
+    _only_one(table, "hierarchy", "tree", "values")
+    if table.values is None:
+        hierarchy = _hierarchy(table, folders)
+    else:
+        labels = Labels(tuple(map(check_label, table.values)))
+        hierarchy = Hierarchy.flat(labels.labels)
+    return nominal(table.name, hierarchy, outside=table.outside)
 
 
-def _hierarchy(content: dict[str, Any], folders: HierarchyFolders | None) -> Any:
-    if "tree" in content and "hierarchy" in content:
+def _hierarchy(table: _AttributeTable, folders: HierarchyFolders | None) -> Any:
+    if table.tree is not None and table.hierarchy is not None:
         raise SchemaError("give either hierarchy or tree")
-    if "tree" in content:
-        return Hierarchy.from_tree(content["tree"])
-    if "hierarchy" not in content:
+    if table.tree is not None:
+        return Hierarchy.from_tree(table.tree)
+    if table.hierarchy is None:
         return None
     if folders is None:
         raise SchemaError("a hierarchy file is not allowed here; write it as a tree")
-    return folders.read(content["hierarchy"])
+    return folders.read(table.hierarchy)
+
+
+def _only_one(table: _AttributeTable, *keys: str) -> None:
+    if sum(getattr(table, key) is not None for key in keys) != 1:
+        raise SchemaError(f"give exactly one of {', '.join(keys)}")
 
 
 def schema_to_dict(schema: Schema) -> dict[str, Any]:
@@ -251,26 +269,3 @@ def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
             content["tree"] = hierarchy.to_tree()
     content["outside"] = attribute.outside
     return content
-
-
-def _check_keys(content: Any, known: Iterable[str], where: str) -> None:
-    if not isinstance(content, dict):
-        raise SchemaError(f"{where} must be a table")
-    for key in content:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            raise SchemaError(f"unknown key {str(key)!r} in {where}; {hint}")
-
-
-def _only_one(content: dict[str, Any], keys: tuple[str, ...]) -> str:
-    given = [key for key in keys if key in content]
-    if len(given) != 1:
-        raise SchemaError(f"give exactly one of {', '.join(keys)}")
-    return given[0]
-
-
-def _list(content: dict[str, Any], key: str) -> list[Any]:
-    if not isinstance(content[key], list):
-        raise SchemaError(f"{key} must be a list")
-    return list(content[key])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .mutant import Mutant
-from .suites import HIERARCHY_FILES, HOSTILE, MANIFESTS, TEXT
+from .suites import FOLDERS, HIERARCHY_FILES, HOSTILE, MANIFESTS, TEXT
 
 HIERARCHIES = [
     Mutant(
@@ -126,9 +126,9 @@ TEXTS = [
 FIGURES = [
     Mutant(
         "noise of any scale",
-        "release/manifest.py",
-        "return DiscreteLaplace(found) if SMALLEST_SCALE <= found <= LARGEST_SCALE else None",
-        "return DiscreteLaplace(found) if found else None",
+        "release/form.py",
+        "if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:",
+        "if False:",
         (f"{HOSTILE}::test_a_scale_is_a_positive_fraction_of_few_digits",),
     ),
     Mutant(
@@ -148,22 +148,36 @@ FIGURES = [
     Mutant(
         "the scale of a network that nobody looked at",
         "families/network/store.py",
-        " or read_noise(noise) is None:",
-        ":",
+        "    scales: Annotated[list[Scale]",
+        "    scale: Any\n    scales: Annotated[list[Scale]",
         (f"{MANIFESTS}::test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened",),
     ),
     Mutant(
         "checksums of any form",
-        "release/store.py",
-        "if not all(isinstance(text, str) and _SHA256.fullmatch(text) for text in hashes):",
-        "if not hashes and size:",
+        "release/form.py",
+        'list[Annotated[str, Meta(pattern=r"\\A[0-9a-f]{64}\\Z")]],',
+        "list[Any],",
         (f"{HOSTILE}::test_a_checksum_that_is_none_is_refused",),
     ),
     Mutant(
         "what a ledger says as it is",
-        "release/manifest.py",
-        "        if type(value) is not int or value < 0:\n",
-        "        if value is None:\n",
+        "release/form.py",
+        "            if type(value) is not int or value < 0:\n",
+        "            if value is None:\n",
         (f"{MANIFESTS}::test_what_cannot_be_is_refused_when_a_release_is_opened",),
+    ),
+    Mutant(
+        "texts of a manifest that command a terminal",
+        "forms.py",
+        " or not value.isprintable()",
+        "",
+        (f"{MANIFESTS}::test_what_cannot_be_is_refused_when_a_release_is_opened", FOLDERS),
+    ),
+    Mutant(
+        "ratios of as many digits as one likes",
+        "forms.py",
+        "not _RATIO.fullmatch(value)",
+        "not value.isascii()",
+        ("tests/transforms/test_transform_descriptions.py",),
     ),
 ]

@@ -227,8 +227,8 @@ SPARSE = [
     Mutant(
         "priority samples believed as if places were independent",
         "families/sparse/store.py",
-        'priority=parameters.get("rule") not in ("filter", "threshold")',
-        'priority=parameters.get("rule") in ("filter", "threshold")',
+        'priority=self.rule not in ("filter", "threshold")',
+        'priority=self.rule in ("filter", "threshold")',
         (SUMMARIES,),
     ),
     Mutant(

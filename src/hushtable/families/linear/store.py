@@ -13,7 +13,8 @@ from hushtable.families.linear.cells import NoisyCells
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.reader import Reader
-from hushtable.release.manifest import SMALLEST_SCALE, Manifest, checked_noise
+from hushtable.release.form import SMALLEST_SCALE
+from hushtable.release.manifest import Manifest, checked_noise
 from hushtable.release.store import StoredArray
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
 
 
 def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) -> StoredArray:
-    return StoredArray(folder, name, manifest.arrays[name], shape)
+    return StoredArray(folder, name, manifest.stated.arrays[name], shape)
 
 
 def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, KnownNoise]:
@@ -70,7 +71,7 @@ def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Produ
 
     noise = checked_noise(folder, manifest, names)
     try:
-        transform = product_from_dict(manifest.content["parameters"].get("transform"))
+        transform = product_from_dict(manifest.stated.parameters.get("transform"))
     except ReleaseError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
     if transform.shape != manifest.schema.shape:

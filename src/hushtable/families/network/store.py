@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
 
 from hushtable.errors import ReleaseError
 from hushtable.families.network.fit import FittedNetwork, fit
 from hushtable.families.network.network import MOST_ROWS, Network
 from hushtable.families.network.read import NetworkReader
+from hushtable.forms import told
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.release.manifest import Manifest, check_arrays, read_noise
+from hushtable.release.form import Noise, Scale
+from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
 from hushtable.release.store import StoredArray
 
 if TYPE_CHECKING:
@@ -37,51 +41,55 @@ class NetworkRelease(NetworkReader):
         return self.sampler.batches(rows, seed)
 
 
+class TablesNoise(Noise, frozen=True):
+    """The largest scale, and that of each table."""
+
+    scales: Annotated[list[Scale], told("a list of the scales of noise, one for each table")]
+
+
+class Parameters(Struct, frozen=True):
+    """The network, the number of rows, and its noise unless the number was declared."""
+
+    network: Any
+    rows: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="a positive number of rows")]
+    rows_noise: Annotated[
+        Noise | None, told("a table to describe the noise of the number of rows")
+    ] = None
+
+
 def open_network(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], NetworkRelease]:
     """The tables of a network's release, and what answers from them."""
-    network, rows, rows_noise = _described(folder, manifest)
-    noises = _noises(folder, manifest.noise, len(network.measured))
+    parameters = read_parameters(folder, manifest, Parameters)
+    network = _network(folder, manifest, parameters)
+    rows_noise = parameters.rows_noise.known if parameters.rows_noise else None
+    noises = _noises(folder, manifest, len(network.measured))
     names = [f"marginal_{i}" for i in range(len(network.measured))]
     check_arrays(folder, manifest, set(names))
     arrays = {
-        name: StoredArray(folder, name, manifest.arrays[name], network.shape(table))
+        name: StoredArray(folder, name, manifest.stated.arrays[name], network.shape(table))
         for name, table in zip(names, network.measured, strict=True)
     }
 
     def fitted() -> FittedNetwork:
         tables = [arrays[name].read() for name in names]
-        return fit(network, tables, noises=noises, rows=rows, rows_noise=rows_noise)
+        return fit(network, tables, noises=noises, rows=parameters.rows, rows_noise=rows_noise)
 
     return arrays, NetworkRelease(network, fitted)
 
 
-def _noises(folder: Path, noise: dict[str, Any], tables: int) -> list[KnownNoise]:
-    """The noise of each table."""
-    texts = noise.get("scales")
-    listed = texts if isinstance(texts, list) else []
-    noises = [read_noise({**noise, "scale": text}) for text in listed]
-    known = [found for found in noises if found is not None]
-    if len(known) != tables or len(listed) != tables or read_noise(noise) is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-    return known
-
-
-def _described(folder: Path, manifest: Manifest) -> tuple[Network, int, KnownNoise | None]:
-    """The network, the number of rows and its noise, none if it was declared."""
-    parameters: dict[str, Any] = manifest.content["parameters"]
+def _network(folder: Path, manifest: Manifest, parameters: Parameters) -> Network:
     try:
-        network = Network.from_dict(manifest.schema, parameters.get("network"))
+        return Network.from_dict(manifest.schema, parameters.network)
     except ReleaseError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
-    rows, described = parameters.get("rows"), parameters.get("rows_noise")
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-        raise ReleaseError(f"{folder}: the manifest does not say how many rows there are")
-    if described is None:
-        return network, rows, None
-    noise = read_noise(described) if isinstance(described, dict) else None
-    if noise is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise of its rows")
-    return network, rows, noise
+
+
+def _noises(folder: Path, manifest: Manifest, tables: int) -> list[KnownNoise]:
+    """The noise of each table."""
+    noise = read_noise(folder, manifest, TablesNoise)
+    if len(noise.scales) != tables:
+        raise ReleaseError(f"{folder}: the manifest must describe the noise of every table")
+    return [noise.of(scale) for scale in noise.scales]
 
 
 READERS = {"network": open_network}

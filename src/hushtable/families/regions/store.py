@@ -4,34 +4,57 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.families.regions.adjacency import Neighbourhood
-from hushtable.families.regions.options import LIKELIHOODS, PRIORS
+from hushtable.families.regions.options import Likelihood, Prior
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
-from hushtable.release.manifest import Manifest, check_arrays, read_noise
-from hushtable.release.store import StoredArray
+from hushtable.forms import told
+from hushtable.release.form import Noise, Scale
+from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
+from hushtable.release.store import StoredArray, stored_length
 
+Distance = Annotated[float, Meta(ge=0, le=1000)]
 NAMES = {"cells", "regions", "counts"}
+
+
+class RegionNoise(Noise, frozen=True):
+    """The scale of the cells' noise, and that of the noise of the counts of regions."""
+
+    region_scale: Scale
+
+
+class Parameters(Struct, frozen=True):
+    """How the release is read: who is next to whom, and what is taken for likely."""
+
+    neighbours: Literal["schema", "codes"]
+    prior: Prior
+    likelihood: Likelihood
+    reference: Literal["on", "off"]
+    d: Annotated[Distance | None, told("a number from 0 to 1000")] = None
+    """How far neighbours are apart by the schema."""
 
 
 def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], RegionReader]:
     """The arrays of cells and regions, and what answers from them."""
     check_arrays(folder, manifest, NAMES)
-    estimator = _estimator(folder, manifest)
+    noise = read_noise(folder, manifest, RegionNoise)
+    parameters = read_parameters(folder, manifest, Parameters)
     # The large arrays first: a domain that no file backs is refused before anything is laid out.
     shape = manifest.schema.shape
     arrays = {
-        name: StoredArray(folder, name, manifest.arrays[name], shape)
+        name: StoredArray(folder, name, manifest.stated.arrays[name], shape)
         for name in ("cells", "regions")
     }
-    number = _number_of_regions(folder, manifest.arrays["counts"], math.prod(shape))
-    arrays["counts"] = StoredArray(folder, "counts", manifest.arrays["counts"], (number,))
+    possible = range(1, math.prod(shape) + 1)
+    number = stored_length(folder, "counts", manifest.stated.arrays["counts"], possible)
+    arrays["counts"] = StoredArray(folder, "counts", manifest.stated.arrays["counts"], (number,))
 
     def read_regions() -> NDArray[Any]:
         numbers = arrays["regions"].read()
@@ -41,58 +64,29 @@ def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
             raise ReleaseError(f"{folder}: a region that is counted has no cell")
         return numbers
 
-    parameters = manifest.content["parameters"]
     return arrays, RegionReader(
-        _neighbourhood(folder, manifest),
+        _neighbourhood(folder, manifest, parameters),
         arrays["cells"].read,
         read_regions,
         arrays["counts"].read,
-        estimator,
-        reference=_one_of(folder, parameters, "reference", ("on", "off")) == "on",
-        likelihood=_one_of(folder, parameters, "likelihood", LIKELIHOODS),
+        Estimator(noise.known, noise.of(noise.region_scale), parameters.prior),
+        reference=parameters.reference == "on",
+        likelihood=parameters.likelihood,
     )
 
 
-def _estimator(folder: Path, manifest: Manifest) -> Estimator:
-    noise = manifest.noise
-    cells, counts = (
-        read_noise({**noise, "scale": noise.get(name)}) for name in ("scale", "region_scale")
-    )
-    if cells is None or counts is None:
-        raise ReleaseError(f"{folder}: the manifest does not describe the noise")
-    prior = _one_of(folder, manifest.content["parameters"], "prior", PRIORS)
-    return Estimator(cells, counts, prior)
-
-
-def _neighbourhood(folder: Path, manifest: Manifest) -> Neighbourhood:
+def _neighbourhood(folder: Path, manifest: Manifest, parameters: Parameters) -> Neighbourhood:
     """Who is next to whom: by the schema up to a distance, or simply in the order of the codes."""
-    parameters = manifest.content["parameters"]
-    if _one_of(folder, parameters, "neighbours", ("schema", "codes")) == "codes":
+    if parameters.neighbours == "codes":
         return Neighbourhood.in_order(manifest.schema.shape)
-    distance = parameters.get("d")
-    if type(distance) not in (int, float) or not 0 <= distance <= 1000:
+    if parameters.d is None:
         raise ReleaseError(f"{folder}: the manifest does not say how far neighbours are apart")
-    neighbourhood = Neighbourhood.of(manifest.schema, float(distance))
+    neighbourhood = Neighbourhood.of(manifest.schema, parameters.d)
     try:
         neighbourhood.check()
     except OptionError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
     return neighbourhood
-
-
-def _number_of_regions(folder: Path, entry: Any, cells: int) -> int:
-    shape = entry.get("shape") if isinstance(entry, dict) else None
-    number = shape[0] if isinstance(shape, list) and len(shape) == 1 else None
-    if type(number) is not int or not 1 <= number <= cells:
-        raise ReleaseError(f"{folder}: the manifest does not say how many regions there are")
-    return number
-
-
-def _one_of(folder: Path, parameters: dict[str, Any], name: str, known: Any) -> Any:
-    value = parameters.get(name)
-    if not isinstance(value, str) or value not in known:
-        raise ReleaseError(f"{folder}: the manifest's {name!r} must be {' or '.join(known)}")
-    return value
 
 
 READERS = {"regions": open_regions}

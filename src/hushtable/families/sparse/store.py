@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
@@ -19,16 +19,48 @@ from hushtable.families.sparse.sketch_reader import SketchReader
 from hushtable.families.sparse.table import TABLE
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import LARGEST
-from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.maps.structure import On, Structure
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.release.manifest import Manifest, checked_noise
-from hushtable.release.store import StoredArray, StoredFile
+from hushtable.release.manifest import Manifest, checked_noise, read_parameters
+from hushtable.release.store import StoredArray, StoredFile, stored_length
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_KEPT = 2**40
+
+
+class SummaryParameters(Struct, frozen=True):
+    """How a summary chose what it keeps; where that is not told, the worse is taken for true."""
+
+    on: On
+    theta: Annotated[int, Meta(ge=1, le=LARGEST, description="a whole number from 1 to 2^61")] = 1
+    """The filter's threshold."""
+    tau: Annotated[float, Meta(ge=0, le=2.0**100, description="a number from 0 to 2^100")] = 0.0
+    """The sampling's threshold."""
+    sides: Literal["one-sided", "two-sided"] = "two-sided"
+    rule: Any = None
+    consistent: Any = True
+
+    def errors(self, noise: DiscreteLaplace) -> Errors:
+        """How the values of the summary err."""
+        return Errors(
+            noise,
+            self.theta,
+            self.sides == "two-sided",
+            # At θ or below, sampling leaves nothing out that has passed the filter.
+            self.tau if self.tau > self.theta else 0.0,
+            priority=self.rule not in ("filter", "threshold"),
+            consistent=self.on == "dyadic" and self.consistent is not False,
+        )
+
+
+class SketchParameters(Struct, frozen=True):
+    """The sketch, and how the rows of buckets are put together."""
+
+    sketch: dict[str, Any]
+    estimate: Literal["mean", "median"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +87,17 @@ def open_summary(
 ) -> tuple[dict[str, StoredArray | StoredFile], CellRelease | NodeSummary]:
     """The arrays and the table of a summary, and what answers from them."""
     noise = checked_noise(folder, manifest, {"places", "values"})
-    structure, errors = _described(folder, manifest, noise)
-    shape = (_kept(folder, manifest.arrays["places"]),)
-    places = StoredArray(folder, "places", manifest.arrays["places"], shape)
-    values = StoredArray(folder, "values", manifest.arrays["values"], shape)
+    told = read_parameters(folder, manifest, SummaryParameters)
+    errors = told.errors(noise)
+    try:
+        structure = Structure(told.on, manifest.schema.shape)
+    except OptionError as problem:
+        raise ReleaseError(f"{folder}: {problem}") from None
+    shape = (
+        stored_length(folder, "places", manifest.stated.arrays["places"], range(MOST_KEPT + 1)),
+    )
+    places = StoredArray(folder, "places", manifest.stated.arrays["places"], shape)
+    values = StoredArray(folder, "values", manifest.stated.arrays["values"], shape)
     table = StoredFile(folder, TABLE, manifest.content.get("table"))
 
     kept = KeptPlaces(lambda: _checked_places(folder, places.read(), structure.places), values.read)
@@ -72,47 +111,6 @@ def open_summary(
     return stored, NodeSummary(structure, kept, errors)
 
 
-def _described(
-    folder: Path, manifest: Manifest, noise: DiscreteLaplace
-) -> tuple[Structure, Errors]:
-    parameters = manifest.content["parameters"]
-    try:
-        return Structure(parameters.get("on"), manifest.schema.shape), errors_of(parameters, noise)
-    except (OptionError, ReleaseError) as problem:
-        raise ReleaseError(f"{folder}: {problem}") from None
-
-
-def errors_of(parameters: dict[str, Any], noise: DiscreteLaplace) -> Errors:
-    """How the values of a summary err, by what its manifest says."""
-    theta, tau = parameters.get("theta", 1), parameters.get("tau", 0)
-    sides = parameters.get("sides", "two-sided")
-    if type(theta) is not int or not 1 <= theta <= LARGEST:
-        raise ReleaseError("the filter's theta must be a whole number from 1 to 2^61")
-    if type(tau) not in (int, float) or not 0 <= tau <= 2.0**100 or math.isnan(tau):
-        raise ReleaseError("the sampling's tau must be a number from 0")
-    if sides not in ("one-sided", "two-sided"):
-        raise ReleaseError("a filter is one-sided or two-sided")
-    # At θ or below, sampling leaves nothing out that has passed the filter.
-    return Errors(
-        noise,
-        theta,
-        sides == "two-sided",
-        float(tau) if tau > theta else 0.0,
-        # Unless told otherwise, the worse is taken for true.
-        priority=parameters.get("rule") not in ("filter", "threshold"),
-        consistent=parameters.get("on") == "dyadic" and parameters.get("consistent") is not False,
-    )
-
-
-def _kept(folder: Path, entry: Any) -> int:
-    """How many places were kept, as the manifest says; the files' sizes must agree."""
-    shape = entry.get("shape") if isinstance(entry, dict) else None
-    length = shape[0] if isinstance(shape, list) and len(shape) == 1 else None
-    if type(length) is not int or not 0 <= length <= MOST_KEPT:
-        raise ReleaseError(f"{folder}: the manifest does not say how many places were kept")
-    return length
-
-
 def _checked_places(folder: Path, places: NDArray[Any], domain: int) -> NDArray[Any]:
     """Places in order and within the domain, or answers would be nonsense."""
     if len(places) and (places[0] < 0 or places[-1] >= domain or (np.diff(places) <= 0).any()):
@@ -123,23 +121,18 @@ def _checked_places(folder: Path, places: NDArray[Any], domain: int) -> NDArray[
 def open_sketch(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], SketchReader]:
     """The buckets of a sketch, and what answers from them."""
     noise = checked_noise(folder, manifest, {"buckets"})
-    parameters = manifest.content["parameters"]
-    described, estimate = parameters.get("sketch"), parameters.get("estimate")
-    if (
-        not isinstance(described, dict)
-        or not {"rows", "width"} <= set(described)
-        or estimate not in ("mean", "median")
-    ):
-        raise ReleaseError(f"{folder}: the manifest does not describe the sketch")
+    told = read_parameters(folder, manifest, SketchParameters)
     try:
-        sketch = Sketch(described["rows"], described["width"], manifest.schema.shape)
+        rows: Any = told.sketch.get("rows")
+        width: Any = told.sketch.get("width")
+        sketch = Sketch(rows, width, manifest.schema.shape)
     except OptionError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
-    if sketch.to_dict() != described:
+    if sketch.to_dict() != told.sketch:
         raise ReleaseError(f"{folder}: this hushtable does not know the sketch's hash: upgrade it")
     shape = (sketch.rows, sketch.width)
-    buckets = StoredArray(folder, "buckets", manifest.arrays["buckets"], shape)
-    return {"buckets": buckets}, SketchReader(sketch, buckets.read, noise, estimate)
+    buckets = StoredArray(folder, "buckets", manifest.stated.arrays["buckets"], shape)
+    return {"buckets": buckets}, SketchReader(sketch, buckets.read, noise, told.estimate)
 
 
 READERS = {"summary": open_summary, "sketch": open_sketch}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.families.sparse.kept import Errors
+from hushtable.forms import fill
 from hushtable.kernel.maps.structure import Structure, located, splits
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.release.store import Content, finish_file
@@ -31,10 +32,11 @@ def write_table(folder: Path, schema: Schema, content: Content) -> dict[str, Any
     """Write what was kept as a table, durably; returns what the manifest says of it."""
     import pyarrow.parquet as pq
 
-    from hushtable.families.sparse.store import errors_of
+    from hushtable.families.sparse.store import SummaryParameters
 
     structure = Structure(content.parameters["on"], schema.shape)
-    errors = errors_of(content.parameters, DiscreteLaplace(Fraction(1)))
+    parameters = fill(SummaryParameters, content.parameters, "a summary")
+    errors = parameters.errors(DiscreteLaplace(Fraction(1)))
     decode = _Labels(schema, structure)
     path = folder / TABLE
     places, values = content.arrays["places"], content.arrays["values"]
