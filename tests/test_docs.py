@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable.cli.main import run
+from hushtable.families import MECHANISMS
 from hushtable.generators import census, census_schema
 from tests.shared_sizes import some_of
 
@@ -56,3 +57,10 @@ def test_the_code_of_a_page_runs(
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_every_mechanism_is_in_the_title_of_a_page() -> None:
+    pages = (ROOT / "docs" / "mechanisms").glob("*.md")
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in pages]
+    named = {name for title in titles for name in re.findall(r"[\w+*-]+", title.replace("\\", ""))}
+    assert MECHANISMS.keys() <= named

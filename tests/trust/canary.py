@@ -19,6 +19,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":  # run as a program, it does not have the paths of the tests
+    sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.shared_mechanisms import Recipe, recipes
+
 TEXT = "Zyxwvut-7f3a91"
 NUMBER = 424242.4242
 SCHEMA = """name = "people"
@@ -40,37 +45,6 @@ kind = "nominal"
 tree = {{ desk = ["clerk", "boss"], field = ["farmer"] }}
 """
 COLUMNS = ("age", "income", "job", "person", "unused")
-# A mechanism and its settings. Summaries are small, so that something is left out of them.
-SOME_RECIPES = (
-    ("filter", "size=6"),
-    ("threshold", "size=6", "on=haar"),
-    ("filter-priority", "size=6", "on=dyadic"),
-    ("sketch", "width=7", "rows=2"),
-    ("ispe",),
-    ("kdtree",),
-)
-MORE_RECIPES = (
-    ("geometric",),
-    *(
-        (name, "size=6", f"on={on}")
-        for name in ("filter", "threshold", "priority", "filter-threshold", "filter-priority")
-        for on in ("cells", "dyadic", "haar")
-    ),
-    ("filter", "theta=2", "sides=one"),
-    ("filter", "size=6", "on=dyadic", "consistent=no"),
-    ("threshold", "tau=3"),
-    ("threshold", "size=6", "total=12"),
-    ("sketch",),
-    ("sketch", "width=7", "rows=3", "estimate=mean"),
-    ("ispe", "iterations=0"),
-    ("privbayes",),
-    ("privbayes", "degree=1"),
-    ("privelet",),
-    ("privelet+",),
-    ("privelet*",),
-    ("hierarchical",),
-    ("mixed",),
-)
 INSIDE = "tables"  # the one folder that may hold canaries
 
 
@@ -314,7 +288,7 @@ def attempt_everything(folder: Path) -> dict[str, str]:
         options = ("--schema", schemas[outside], "-e", "1", "-o", made, "--json")
         attempts.run(f"hush publish {outside}", hush("publish", tables / "good.csv", *options))
     _attempt_network(attempts, tables / "good.csv", schema, out)
-    _attempt_recipes(attempts, tables / "good.csv", schema, out, SOME_RECIPES)
+    _attempt_recipes(attempts, tables / "good.csv", schema, out, recipes(every=False))
     _attempt_refusals(attempts, folder, schema)
     _attempt_reading(attempts, folder, schema)
     _attempt_evaluations(attempts, folder)
@@ -341,10 +315,10 @@ def _attempt_network(attempts: Attempts, good: Path, schema: Path, out: Path) ->
 
 
 def _attempt_recipes(
-    attempts: Attempts, good: Path, schema: Path, out: Path, recipes: tuple[tuple[str, ...], ...]
+    attempts: Attempts, good: Path, schema: Path, out: Path, asked: tuple[Recipe, ...]
 ) -> None:
-    """Other mechanisms, each with files of its own: published, shown, asked and exported."""
-    for recipe in recipes:
+    """Mechanisms, each with files of its own: published, shown, asked and exported."""
+    for recipe in asked:
         name, *settings = recipe
         called = " ".join(recipe)
         made = out / f"{called.replace(' ', '-').replace('*', '-star')}.release"
@@ -362,8 +336,9 @@ def more_recipes(folder: Path) -> None:
     """Every mechanism in every form, after everything else was done."""
     attempts = Attempts()
     good, schema = folder / INSIDE / "good.csv", folder / "other.toml"
-    recipes = tuple(recipe for recipe in MORE_RECIPES if recipe not in SOME_RECIPES)
-    _attempt_recipes(attempts, good, schema, folder / "out", recipes)
+    done = recipes(every=False)
+    more = tuple(recipe for recipe in recipes(every=True) if recipe not in done)
+    _attempt_recipes(attempts, good, schema, folder / "out", more)
     (folder / "more_endings.json").write_text(json.dumps(attempts.endings))
 
 

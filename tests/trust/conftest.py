@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from attack import Size, Tally, extent, size_for
+from manifest_kinds import Published
 
 TESTS = Path(__file__).parent.parent
 
@@ -26,6 +27,12 @@ sys.path.append(str(TESTS))
 @pytest.fixture(scope="session")
 def size(request: pytest.FixtureRequest) -> Size:
     return size_for(extent(request.config))
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    """Small releases by kind, for attacks on copies of them."""
+    return Published(tmp_path_factory.mktemp("kinds"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A small release of every kind, and every odd change of its manifest."""
+"""A small release of every kind, made once, and every odd change of its manifest."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import hushtable
 from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.families import MECHANISMS
 
 SCHEMA = """name = "people"
 budget = "99"
@@ -30,7 +31,8 @@ kind = "ordinal"
 edges = [0, 10, 20.5]
 """
 
-KINDS: dict[str, tuple[str, dict[str, str]]] = {
+# Forms that are stored in different ways. A mechanism that is not among them has no settings.
+_FORMS: dict[str, tuple[str, dict[str, str]]] = {
     "cells": ("basic", {}),
     "wavelets": ("privelet", {}),
     "some axes": ("privelet+", {}),
@@ -47,6 +49,9 @@ KINDS: dict[str, tuple[str, dict[str, str]]] = {
     "grown regions": ("ispe", {}),
     "halved regions": ("kdtree", {}),
 }
+_NAMED = {mechanism for mechanism, _ in _FORMS.values()}
+KINDS = {**_FORMS, **{name: (name, {}) for name in MECHANISMS if name not in _NAMED}}
+"""At least one kind of release of every registered mechanism."""
 
 
 def publish_kind(folder: Path, kind: str) -> Path:
@@ -67,6 +72,17 @@ def publish_kind(folder: Path, kind: str) -> Path:
         entropy=SeededEntropy(7),
     )
     return release.folder
+
+
+class Published(dict[str, Path]):
+    """A release of every kind, made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __missing__(self, kind: str) -> Path:
+        self[kind] = publish_kind(self._folder / kind.replace(" ", "-"), kind)
+        return self[kind]
 
 
 Way = tuple[Any, ...]
@@ -200,6 +216,11 @@ def attacks(content: dict[str, Any]) -> Iterator[tuple[Way, Any]]:
             inner = inner[key]
         for value in (*neighbours(inner), *ODD):
             yield way, value
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
+    return content
 
 
 def write(folder: Path, content: Any) -> None:

@@ -14,15 +14,14 @@ from pathlib import Path
 import pytest
 from attack import Size, Tally
 from canary import (
-    MORE_RECIPES,
     NUMBER,
     RENDERINGS,
-    SOME_RECIPES,
     TEXT,
     canaries_in,
     files_with_canaries,
     write_tables,
 )
+from tests.shared_mechanisms import Recipe, recipes
 
 PROGRAM = Path(__file__).with_name("canary.py")
 
@@ -98,9 +97,9 @@ def test_a_canary_is_no_reason_to_fail(endings: dict[str, str], name: str) -> No
     assert endings[f"publish {name}"] == "done"
 
 
-def _check_recipes(endings: dict[str, str], recipes: tuple[tuple[str, ...], ...]) -> None:
+def _check_recipes(endings: dict[str, str], asked: tuple[Recipe, ...]) -> None:
     """Every one was published, shown, asked and exported; a bad setting was refused."""
-    for recipe in recipes:
+    for recipe in asked:
         called = " ".join(recipe)
         for what in ("publish by", "info of", "ask", "export"):
             assert endings[f"hush {what} {called}"] == "exit 0"
@@ -110,13 +109,13 @@ def _check_recipes(endings: dict[str, str], recipes: tuple[tuple[str, ...], ...]
 def test_a_canary_is_seen_in_no_mechanism_s_files(
     world: World, endings: dict[str, str], size: Size, tally: Tally
 ) -> None:
-    _check_recipes(endings, SOME_RECIPES)
+    _check_recipes(endings, recipes(every=False))
     if not size(0, 1, 1):
         return
     done = world.run("more_recipes")
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]
     more = json.loads((world.folder / "more_endings.json").read_bytes())
-    _check_recipes({**endings, **more}, MORE_RECIPES)
+    _check_recipes({**endings, **more}, recipes(every=True))
     assert files_with_canaries(world.folder) == []
     tally("canary checks", len(more))
 

@@ -5,147 +5,34 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import resource
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from attack import Tally
+from hostile import (
+    Attack,
+    Bomb,
+    cells_are,
+    fifo,
+    flipped,
+    huge,
+    link,
+    manifest_is,
+    npy_header,
+    npz_bomb,
+    on_manifest,
+    refusal,
+    setting,
+    truncated,
+    use,
+    with_number,
+)
 from release_folders import CENSUS, make_release
 
-import hushtable
 from hushtable.errors import HushError, ReleaseError
 from hushtable.schema import Schema
-
-# Of the processor, however slow a busy machine makes it; laying out what is claimed takes longer.
-SECONDS = 60.0
-KIBIBYTES = 200_000
-
-Attack = Callable[[Path], None]
-
-
-def on_manifest(change: Callable[[dict[str, Any]], Any]) -> Attack:
-    """Change what the manifest says."""
-
-    def attack(folder: Path) -> None:
-        path = folder / "manifest.json"
-        content = json.loads(path.read_bytes())
-        change(content)
-        path.write_text(json.dumps(content))
-
-    return attack
-
-
-def manifest_is(raw: bytes) -> Attack:
-    return lambda folder: (folder / "manifest.json").write_bytes(raw) and None
-
-
-def cells_are(make: Callable[[int], bytes]) -> Attack:
-    """Put something else, made for the size of the file, in the place of the cells."""
-
-    def attack(folder: Path) -> None:
-        path = folder / "cells.npy"
-        path.write_bytes(make(path.stat().st_size))
-
-    return attack
-
-
-def setting(*way: Any, to: Any) -> Attack:
-    """Set a value deep inside the manifest."""
-
-    def change(content: dict[str, Any]) -> None:
-        inner = content
-        for key in way[:-1]:
-            inner = inner[key]
-        inner[way[-1]] = to
-
-    return on_manifest(change)
-
-
-def with_number(name: str, raw: bytes) -> Attack:
-    """A number of the guarantee as a text that JSON does not have."""
-
-    def attack(folder: Path) -> None:
-        setting("privacy", name, to=0.125)(folder)
-        path = folder / "manifest.json"
-        before = path.read_bytes()
-        assert before.count(b": 0.125") == 1
-        path.write_bytes(before.replace(b": 0.125", b": " + raw))
-
-    return attack
-
-
-def huge(size: int, axes: int) -> Attack:
-    """A schema and an array of an impossible shape."""
-    attributes = [{"name": f"a{i}", "kind": "ordinal", "range": [0, size - 1]} for i in range(axes)]
-
-    def change(content: dict[str, Any]) -> None:
-        content["schema"]["attribute"] = attributes
-        content["arrays"]["cells"]["shape"] = [size] * axes
-
-    return on_manifest(change)
-
-
-def link(name: str, target: str) -> Attack:
-    def attack(folder: Path) -> None:
-        (folder / name).unlink()
-        (folder / name).symlink_to(target)
-
-    return attack
-
-
-def fifo(name: str) -> Attack:
-    def attack(folder: Path) -> None:
-        (folder / name).unlink()
-        os.mkfifo(folder / name)
-
-    return attack
-
-
-def truncated(name: str, size: int) -> Attack:
-    return lambda folder: os.truncate(folder / name, size)
-
-
-def flipped(position: int) -> Attack:
-    """Change one byte of the cells."""
-
-    def attack(folder: Path) -> None:
-        content = bytearray((folder / "cells.npy").read_bytes())
-        content[position] ^= 1
-        (folder / "cells.npy").write_bytes(content)
-
-    return attack
-
-
-class Bomb:
-    """A pickle that would leave a mark if it were loaded."""
-
-    def __reduce__(self) -> Any:
-        return os.mkdir, ("boom",)
-
-
-def npz_bomb(size: int) -> bytes:
-    import io
-    import zipfile
-
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("cells.npy", b"\0" * 10**7)
-    return buffer.getvalue().ljust(size, b"\0")
-
-
-def npy_header(text: str) -> Callable[[int], bytes]:
-    """A .npy file of the right size with another header."""
-
-    def make(size: int) -> bytes:
-        head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little")
-        return (head + text.encode().ljust(117) + b"\n").ljust(size, b"\0")[:size]
-
-    return make
-
 
 GOOD = json.dumps({"hushtable": "release", "format": 1}).encode()
 DEEP = 100_000
@@ -271,28 +158,6 @@ FOLDERS: dict[str, Attack] = {
     ),
     "another release's schema": on_manifest(lambda m: m["schema"]["attribute"].pop()),
 }
-
-
-def refusal(kind: type[HushError], work: Callable[[], Any]) -> str:
-    """The one line with which work is refused, at once and in flat memory."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.process_time()
-    with pytest.raises(kind) as caught:
-        work()
-    assert time.process_time() - start < SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < KIBIBYTES
-    message = str(caught.value)
-    assert message.isprintable(), "one line, and no commands to a terminal"
-    assert 0 < len(message) < 1200
-    return message
-
-
-def use(folder: Path) -> None:
-    """Open a release and touch all of it."""
-    release = hushtable.open(folder)
-    release.verify()
-    release.count()
-    release.cells()
 
 
 def good_release(folder: Path) -> Path:

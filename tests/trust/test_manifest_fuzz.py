@@ -2,21 +2,32 @@
 
 Every place of the manifest of every kind of release gets values of a list of odd ones, a few in an
 ordinary run and more with --trust; scales get all of them. What still opens must answer with
-finite numbers.
+finite numbers. Every registered mechanism has a kind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from attack import Size, Tally
-from manifest_kinds import KINDS, attacks, changed, copied, publish_kind, write
+from manifest_kinds import (
+    GONE,
+    KINDS,
+    Published,
+    Way,
+    attacks,
+    changed,
+    copied,
+    manifest_of,
+    places,
+    write,
+)
 
 import hushtable
 from hushtable.cli.main import app, run
@@ -26,37 +37,29 @@ from hushtable.release import Release
 
 # About one value for every place, in turn all of them; fifteen with --trust, seven with --check.
 STRIDES = 83, 5, 11
-
-
-class Published(dict[str, Path]):
-    """A release of every kind, made when it is first asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __missing__(self, kind: str) -> Path:
-        self[kind] = publish_kind(self._folder / kind.replace(" ", "-"), kind)
-        return self[kind]
-
-
-@pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
-    return Published(tmp_path_factory.mktemp("kinds"))
+# What only the reader of a kind understands gets a few of the oddest in every run.
+OWN = ("noise", "parameters")
+TELLING = (GONE, None, -1, 0.5, "x", [], [[]], {})
 
 
 def all_finite(*numbers: Any) -> bool:
     return all(np.isfinite(np.asarray(number, np.float64)).all() for number in numbers)
 
 
-def ask(release: Release, folder: Path) -> None:
-    """A few questions of every sort; whatever they say is finite."""
+def count(release: Release, _: Path) -> None:
+    """Counts and their intervals are finite."""
     first, second, *_ = release.schema.attributes * 2
     where = f"{sql_name(first.name)} IS NOT NULL OR {sql_name(second.name)} IS NULL"
     for answer in (release.count(), release.count(where)):
         low, high = answer.interval(0.9)
         assert all_finite(answer.value, answer.stderr, low, high), answer
         assert answer.stderr >= 0 and low <= high
-    table = release.table(second.name)
+
+
+def ask(release: Release, folder: Path) -> None:
+    """A few questions of every sort; whatever they say is finite."""
+    count(release, folder)
+    table = release.table((release.schema.attributes * 2)[1].name)
     assert all_finite(table.values, table.stderr, *table.bounds)
     assert all_finite(release.cells(), release.cell_stderr)
     shape = np.array(release.schema.shape)
@@ -79,7 +82,7 @@ LATER = (
 )
 
 
-def attempt(folder: Path) -> str:
+def attempt(folder: Path, ask: Callable[[Release, Path], None] = ask) -> str:
     """How a changed manifest ends: refused when it is opened, or later, or with right answers."""
     try:
         release = hushtable.open(folder)
@@ -94,11 +97,13 @@ def attempt(folder: Path) -> str:
     return "answered"
 
 
-def attack(folder: Path, content: dict[str, Any], what: str) -> None:
+def attack(
+    folder: Path, content: dict[str, Any], what: str, ask: Callable[[Release, Path], None] = ask
+) -> None:
     """Nothing but a refusal in one line, or finite answers."""
     write(folder, content)
     try:
-        ended = attempt(folder)
+        ended = attempt(folder, ask)
     except Exception as problem:
         raise AssertionError(what) from problem
     assert ended in ("refused", "answered") or any(words in ended for words in LATER), (what, ended)
@@ -111,31 +116,26 @@ def test_a_manifest_with_anything_anywhere(
     folder = copied(published[kind], tmp_path / "r")
     content = manifest_of(folder)
     assert attempt(folder) == "answered"
-    tried = [
-        (way, value)
-        for i, (way, value) in enumerate(attacks(content))
-        if i % size(*STRIDES) == 0 or way[-1] in ("scale", "region_scale")
-    ]
+    every, scales = list(attacks(content)), scales_of(content)
+    tried = [pair for i, pair in enumerate(every) if i % size(*STRIDES) == 0 or pair[0] in scales]
     for way, value in tried:
         attack(folder, changed(content, way, value), f"{way} = {value!r:.80}")
-    tally("odd manifests", len(tried))
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-    return content
+    own = [(way, value) for way in places(content) if way[0] in OWN for value in TELLING]
+    for way, value in own:
+        attack(folder, changed(content, way, value), f"{way} = {value!r:.80}", count)
+    tally("odd manifests", len(tried) + len(own))
 
 
 # ── what no manifest can say ─────────────────────────────────────────────────────────────────────
 
 TOO_MUCH = ["9" * 250, str(2**55 + 1), "1/" + "9" * 250, "1/" + "9" * 201, "0", "0/5", "1/0", "-1"]
 
-SCALES: dict[str, list[tuple[str, ...]]] = {
-    **{kind: [("noise", "scale")] for kind in KINDS},
-    "a network": [("noise", "scale"), ("parameters", "rows_noise", "scale")],
-    "grown regions": [("noise", "scale"), ("noise", "region_scale")],
-    "halved regions": [("noise", "scale"), ("noise", "region_scale")],
-}
+
+def scales_of(content: dict[str, Any]) -> list[Way]:
+    """Where a manifest says how much noise there is."""
+    by_name = [way for way in places(content) if str(way[-1]).endswith("scale")]
+    listed = content["noise"].get("scales", ())
+    return by_name + [("noise", "scales", i) for i in range(len(listed))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -144,8 +144,8 @@ def test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened(
 ) -> None:
     folder = copied(published[kind], tmp_path / "r")
     content = manifest_of(folder)
-    ways: list[tuple[Any, ...]] = [*SCALES[kind]]
-    ways += [("noise", "scales", i) for i in range(len(content["noise"].get("scales", ())))]
+    ways = scales_of(content)
+    assert ("noise", "scale") in ways
     for way in ways:
         for scale in TOO_MUCH:
             write(folder, changed(content, way, scale))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attack import Size, Tally, extent
-from canary import MORE_RECIPES, SOME_RECIPES
+from tests.shared_mechanisms import NOISY, NOISY_ERRORS, recipes, remove_noisy
 
 import hushtable
 from hushtable import publishing
@@ -53,39 +53,6 @@ NEIGHBOURS = {
     "nothing at all": [],
     "a thousand rows": PEOPLE * 100,
 }
-# How much was kept follows from the noisy values; τ is one of them, or made of a noisy total.
-KEPT = ("arrays.places.shape", "arrays.values.shape", "table.bytes")
-SAMPLED = (*KEPT, "parameters.tau")
-NOISY: dict[str, tuple[str, ...]] = {
-    "geometric": KEPT,
-    "filter": KEPT,
-    "threshold": (*SAMPLED, "parameters.chosen.total"),
-    "filter-threshold": (*SAMPLED, "parameters.chosen.total"),
-    "priority": SAMPLED,
-    "filter-priority": SAMPLED,
-    # Regions follow from noisy cells; if all is one, nobody who moves leaves it: less noise.
-    "ispe": ("arrays.counts.shape", "noise.region_scale"),
-    "kdtree": ("arrays.counts.shape", "noise.region_scale"),
-    # The network is chosen by noisy scores, and by a noisy number of rows what it can afford.
-    "privbayes": (
-        "arrays",
-        "noise.scale",
-        "noise.scales",
-        *(
-            f"parameters.{name}"
-            for name in (
-                "network",
-                "rows",
-                "theta",
-                "useful_cells",
-                "epsilon_network",
-                "epsilon_marginals",
-            )
-        ),
-    ),
-}
-# Their standard errors follow from noisy values, and are said when they are published.
-ESTIMATED = {*NOISY, "sketch"} - {"geometric"}
 
 
 @pytest.fixture
@@ -133,8 +100,8 @@ def publish(
     said = capsys.readouterr()
     assert stopped.value.code == 0, said.err
     manifest = json.loads(Path("r/manifest.json").read_bytes())
-    noisy = without_noise(manifest, NOISY.get(recipe[0], ()))
-    out = re.sub(r"error is \S+", "error is", said.out) if recipe[0] in ESTIMATED else said.out
+    noisy = remove_noisy(manifest, recipe[0])
+    out = re.sub(r"error is \S+", "error is", said.out) if recipe[0] in NOISY_ERRORS else said.out
     with closing(sqlite3.connect("people.toml.ledger")) as db:
         events = [json.loads(body) for (body,) in db.execute("SELECT body FROM event")]
     for event in events:
@@ -152,19 +119,6 @@ def publish(
         "noisy": noisy,
         "manifest size": 0 if recipe[0] in NOISY else os.stat("r/manifest.json").st_size,
     }
-
-
-def without_noise(manifest: dict[str, Any], paths: tuple[str, ...]) -> list[Any]:
-    """Take out of a manifest what follows from noisy numbers; returns what was taken."""
-    stored = [*manifest["arrays"].values(), *([manifest["table"]] if "table" in manifest else [])]
-    taken = [(array.pop("sha256"), array.pop("dtype", None)) for array in stored]
-    for path in paths:
-        *above, last = path.split(".")
-        part = manifest
-        for name in above:
-            part = part.get(name, {})
-        taken.append(part.pop(last, None))
-    return taken
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -198,11 +152,10 @@ def test_another_table_changes_noisy_numbers_only(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Some mechanisms in an ordinary run, each in every form with --check and --trust."""
+    """Every mechanism in one form in an ordinary run, in every form with --check and --trust."""
     if "recipe" in metafunc.fixturenames:
-        more = (("privbayes",),) if extent(metafunc.config) == "small" else MORE_RECIPES
-        recipes = dict.fromkeys([*SOME_RECIPES, *more])
-        metafunc.parametrize("recipe", recipes, ids=" ".join)
+        every = extent(metafunc.config) != "small"
+        metafunc.parametrize("recipe", recipes(every=every), ids=" ".join)
 
 
 def test_another_table_changes_what_is_noisy_only(
