@@ -12,21 +12,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
-from hushtable.evaluation.plots import draw_lines
 from hushtable.evaluation.range_errors import Known, range_errors
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import MadeUpTable, brazil, us
 from hushtable.schema import Schema
 from hushtable_papers.coarser import coarser_counts, coarser_schema
-from hushtable_papers.figure import Setting
+from hushtable_papers.figure import Plot, Setting
 from hushtable_papers.privelet_claims import BASIC_FAILS, LARGE_ERROR
 
 CENSUSES: dict[str, tuple[Callable[..., MadeUpTable], int]] = {
@@ -125,28 +122,20 @@ def basic_fails(known: Known, epsilon: float) -> NDArray[np.bool_]:
     return np.asarray(math.sqrt(2 / math.pi) * deviations > LARGE_ERROR * known.at_least_sane)
 
 
-def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
-    """Error against coverage, absolute and square; relative error against selectivity."""
-    return [
-        _plot(results, folder, "coverage", "absolute"),
-        _plot(results, folder, "coverage", "square"),
-        _plot(results, folder, "selectivity", "relative"),
-    ]
-
-
-def _plot(results: pa.Table, folder: Path, group: str, error: str) -> Path:
+def _plot(group: str, error: str) -> Plot:
+    """An error against coverage or selectivity."""
     x, y = f"mean_{group}", f"mean_{error}_error"
-    # A fifth of the questions may have no rows at all: a logarithmic axis has no place for it.
-    shown = results.filter(pc.greater(results[x], 0))
-    path = folder / f"{error}-error.png"
-    draw_lines(
-        shown,
-        path,
-        x=x,
-        y=y,
-        panels="epsilon",
-        where={"group": group},
-        title=f"{error.capitalize()} error of range counts, by fifths of their {group}",
+    return Plot(
+        f"{error}-error", f"{error.capitalize()} error of range counts, by fifths of their {group}",
+        x, y, ("mechanism",), "epsilon", where={"group": group},
         names={x: f"mean {group}", y: f"mean {error} error"},
-    )
-    return path
+        # A fifth of the questions may have no rows at all: a logarithmic axis has no place for it.
+        shown=lambda results: results.filter(pc.greater(results[x], 0)),
+    )  # fmt: skip
+
+
+PLOTS = (
+    _plot("coverage", "absolute"),
+    _plot("coverage", "square"),
+    _plot("selectivity", "relative"),
+)
