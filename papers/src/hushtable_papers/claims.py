@@ -149,10 +149,16 @@ class Results:
         return Curve(values, [held.runs(measure, **{along: value}) for value in values])
 
     def ratios(
-        self, measure: str, along: str, /, one: Mapping[str, Any], other: Mapping[str, Any]
+        self,
+        one: str,
+        other: str,
+        along: str,
+        *,
+        measure: str = "absolute_error",
+        of: str = "method",
     ) -> dict[Any, float]:
-        """One curve over another, at the values at which both were measured."""
-        upper, lower = (self.curve(measure, along, **where).means for where in (one, other))
+        """One curve over another, where both were measured; an error if that is nowhere."""
+        upper, lower = (self.curve(measure, along, **{of: name}).means for name in (one, other))
         found = {value: upper[value] / lower[value] for value in upper if value in lower}
         if not found:
             raise NotMeasuredError
@@ -254,14 +260,12 @@ def compared(
     holds: Callable[[Sequence[float]], bool],
     *,
     called: str = "",
-    measure: str = "absolute_error",
-    **where: Any,
 ) -> Callable[[Results], Look]:
     """How many times the error of another method one has, for each value of a column."""
     what = f"{called or f'{one} over {other}'}, by {_BY[along]}"
 
     def look(results: Results) -> Look:
-        found = results.only(**where).ratios(measure, along, {"method": one}, {"method": other})
+        found = results.ratios(one, other, along)
         return Look(f"{what}: {listed(found)}", holds(list(found.values())))
 
     return look

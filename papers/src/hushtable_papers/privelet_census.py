@@ -7,9 +7,8 @@ and genders one by one, as the paper has it.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -37,36 +36,30 @@ SEED = 1
 
 
 def tasks(name: str, setting: Setting) -> list[Task]:
-    """The paper's sizes; the quick run has fewer people, coarser domains and fewer questions."""
-    full_rows = CENSUSES[name][1]
-    return census_tasks(
-        name,
-        rows=setting.size(30_000, full_rows),
-        step=setting.size(10, 1),
-        asked=setting.size(2_000, 40_000),
-        epsilons=EPSILONS[::3] if setting.quick else EPSILONS,
-        repetitions=setting.size(1, 3),
-    )
+    """Releases for each mechanism and ε; people are made up when the first one needs them.
 
-
-def census_tasks(
-    name: str,
-    *,
-    rows: int,
-    step: int,
-    asked: int,
-    epsilons: Sequence[str] = EPSILONS,
-    repetitions: int = 1,
-) -> list[Task]:
-    """Releases for each mechanism and ε; people are made up when the first one needs them."""
-    made = CENSUSES[name][0](rows, seed=SEED)
+    The paper's sizes; the quick run has fewer people, coarser domains and fewer questions.
+    """
+    make, full_rows = CENSUSES[name]
+    rows, step = setting.size(30_000, full_rows), setting.size(10, 1)
+    asked = setting.size(2_000, 40_000)
+    made = make(rows, seed=SEED)
     schema = replace(coarser_schema(made.schema, step), neighbours="replace-one")
     known = cache(lambda: _known(made, schema, step, asked))
+    same: Key = {
+        "experiment": name,
+        "rows": rows,
+        "domain": " × ".join(map(str, schema.shape)),
+        "cells": schema.cells,
+        "asked": asked,
+        "neighbours": schema.neighbours,
+    }
+    epsilons = EPSILONS[::3] if setting.quick else EPSILONS
     return [
-        _task(known, _key(name, schema, rows, asked, mechanism, epsilon, repetition))
-        for epsilon, mechanism, repetition in itertools.product(
-            epsilons, MECHANISMS, range(repetitions)
-        )
+        _task(known, same, mechanism, epsilon, repetition)
+        for epsilon in epsilons
+        for mechanism in MECHANISMS
+        for repetition in range(setting.size(1, 3))
     ]
 
 
@@ -75,38 +68,24 @@ def _known(made: MadeUpTable, schema: Schema, step: int, asked: int) -> Known:
     return Known.of(schema.name, schema, counts, random_ranges(schema, asked, seed=SEED))
 
 
-def _key(
-    name: str,
-    schema: Schema,
-    rows: int,
-    asked: int,
-    mechanism: str,
-    epsilon: str,
-    repetition: int,
-) -> dict[str, str | int | float]:
-    return {
-        "experiment": name,
-        "rows": rows,
-        "domain": " × ".join(map(str, schema.shape)),
-        "cells": schema.cells,
-        "asked": asked,
-        "neighbours": schema.neighbours,
+def _task(
+    known: Callable[[], Known], same: Key, mechanism: str, epsilon: str, repetition: int
+) -> Task:
+    identity = "" if mechanism == "basic" else IDENTITY
+    key: Key = {
+        **same,
         "mechanism": mechanism,
-        "identity": "" if mechanism == "basic" else IDENTITY,
+        "identity": identity,
         "epsilon": float(epsilon),
         "repetition": repetition,
         "seed": SEED,
     }
 
-
-def _task(known: Callable[[], Known], key: dict[str, str | int | float]) -> Task:
     def run() -> list[Row]:
-        noise: Key = key
-        settings = {"identity": IDENTITY} if key["identity"] else {}
-        mechanism, epsilon = str(key["mechanism"]), key["epsilon"]
-        entropy = task_entropy(noise, seed=SEED)
+        settings = {"identity": identity} if identity else {}
+        entropy = task_entropy(key, seed=SEED)
         failing = {BASIC_FAILS: basic_fails(known(), float(epsilon))}
-        return range_errors(known(), mechanism, epsilon, settings, entropy, failing)
+        return range_errors(known(), mechanism, float(epsilon), settings, entropy, failing)
 
     return Task(key, run)
 

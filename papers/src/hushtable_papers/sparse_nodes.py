@@ -40,8 +40,7 @@ def _tasks(
     for places in _PLACES:
         table = MadeUp(cells=setting.size(20_000, 10**6), places=places)
         asked = Asked(sizes_up_to(table.cells, 0.3), each=setting.size(10, 100))
-        repetitions = setting.size(1, 8)
-        chosen = methods(table.occupied)
+        chosen, repetitions = methods(table.occupied), setting.size(1, 8)
         tasks += error_tasks(experiment, table, chosen, asked, repetitions=repetitions)
     return tasks
 
@@ -83,7 +82,7 @@ def _dyadic_methods(size: int) -> list[Method]:
 
 def _priority_is_worst(results: Results) -> Look:
     ratios = [
-        results.ratios("absolute_error", "share", {"method": "dyadic priority"}, {"method": other})
+        results.ratios("dyadic priority", other, "share")
         for other in ("dyadic filter", "dyadic filter-priority")
     ]
     least = {share: min(found[share] for found in ratios) for share in ratios[0]}
@@ -93,8 +92,7 @@ def _priority_is_worst(results: Results) -> Look:
 
 def _better_from_a_percent(results: Results) -> Look:
     """Where the dyadic filter gets better than noisy cells, and stays so."""
-    one, other = {"method": "dyadic filter"}, {"method": "geometric"}
-    ratios = results.ratios("absolute_error", "share", one, other)
+    ratios = results.ratios("dyadic filter", "geometric", "share")
     worse = [share for share, ratio in ratios.items() if ratio >= 1]
     better = [share for share in ratios if share > max(worse, default=0.0)]
     seen = f"dyadic filter over geometric, by share of the space: {listed(ratios)}"
@@ -181,7 +179,7 @@ def _checked_methods(size: int) -> list[Method]:
 def _times(results: Results, method: str, places: str) -> tuple[dict[float, float], float]:
     """By which factor the check changes the error, by the size of a range and on average."""
     held = results.only(method=method, places=places)
-    times = held.ratios("absolute_error", "share", {"check": "checked"}, {"check": "unchecked"})
+    times = held.ratios("checked", "unchecked", "share", of="check")
     return times, math.exp(sum(map(math.log, times.values())) / len(times))
 
 

@@ -162,7 +162,7 @@ def _compared(
     """How many times the error of another method one has, by share of the cells in %."""
 
     def look(results: Results) -> Look:
-        found = results.ratios("absolute_error", "share", {"method": one}, {"method": other})
+        found = results.ratios(one, other, "share")
         ratios = {_percent(share): ratio for share, ratio in found.items() if share >= least}
         seen = f"{one} over {other}, by share of the cells: {listed(ratios)}"
         return Look(seen, holds(list(ratios.values())))
