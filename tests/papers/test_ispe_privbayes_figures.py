@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,17 @@ from tests.shared_sizes import some_of
 from hushtable.errors import DataError
 from hushtable.schema import IntegerRange, Schema, ordinal
 from hushtable_papers import Setting, ispe, privbayes, reproduce, synthetic_rows
+from hushtable_papers.claims import (
+    NOISE,
+    Claim,
+    Curve,
+    Look,
+    Results,
+    Statement,
+    alike,
+    below,
+    judge,
+)
 from hushtable_papers.figure import Figure
 from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
 from hushtable_papers.real_tables import adult
@@ -29,7 +41,6 @@ from hushtable_papers.synthetic_rows import (
     synthetic,
     total_variation,
 )
-from hushtable_papers.trends import Curve, alike, below
 
 REPETITIONS = 5
 EDGES = np.arange(6) - 0.5
@@ -102,9 +113,14 @@ def planted(rows: Iterable[dict[str, Any]], **measures: Callable[[dict[str, Any]
     return pa.Table.from_pylist(found)
 
 
-def held(figure: str, results: pa.Table) -> set[bool | None]:
+def verdict(figure: str, results: pa.Table) -> list[Statement]:
     (chosen,) = [f for f in FIGURES if f.name == figure]
-    statements = chosen.verdict(results)
+    return chosen.verdict(results)
+
+
+def held(figure: str, results: pa.Table) -> set[bool | None]:
+    statements = verdict(figure, results)
+    assert statements
     assert all(bool(s.why) for s in statements if s.holds is False)
     return {s.holds for s in statements}
 
@@ -177,9 +193,9 @@ def compared(**slopes: float) -> pa.Table:
 
 def test_ispe_is_judged_beside_consistency_checking() -> None:
     assert held("ispe-sizes", compared(continuous=0.8, random=1.01, adult=0.9)) == {True}
-    found = ispe.sizes_verdict(compared(continuous=1.1, random=0.8, adult=1.0))
+    found = verdict("ispe-sizes", compared(continuous=1.1, random=0.8, adult=1.0))
     assert [s.holds for s in found if "error grows with" not in s.paper] == [False] * 10
-    flat = ispe.sizes_verdict(compared(continuous=0.0, random=0.0, adult=0.0))
+    flat = verdict("ispe-sizes", compared(continuous=0.0, random=0.0, adult=0.0))
     assert [s.holds for s in flat if "error grows with" in s.paper] == [False] * 3
 
 
@@ -223,7 +239,7 @@ def test_marginals_are_judged_beside_other_rows() -> None:
     bad = distances(lambda epsilon: 0.1 + epsilon, whole=0.05, independent=0.05)
     assert held("privbayes-marginals", bad) == {False}
     without = bad.filter([m != privbayes.WHOLE for m in bad["method"].to_pylist()])
-    assert [s.holds for s in privbayes.marginal_verdict(without)][-3:] == [None] * 3
+    assert [s.holds for s in verdict("privbayes-marginals", without)][-3:] == [None] * 3
 
 
 def mistakes(private: Callable[[float], float], majority: float) -> pa.Table:
@@ -252,9 +268,39 @@ def test_a_difference_must_be_beyond_its_noise_and_visible() -> None:
     assert below(np.full(4, 90.0), np.full(4, 100.0) + noise)
     assert not below(np.full(4, 99.0) + noise, np.full(4, 100.0) - noise)  # lost in noise
     assert not below(np.full(4, 99.0), np.full(4, 100.0))  # one per cent: not to be seen
-    assert not below(np.full(2, 10.0), np.full(2, 100.0))  # too few
-    assert alike(np.array([104.0]), np.array([100.0]), 0.05)
-    assert not alike(np.array([94.0]), np.array([100.0]), 0.05)
+    assert below(np.full(2, 10.0), np.full(2, 100.0)) is None  # too few
+    assert alike(np.full(4, 104.0), np.full(4, 100.0), 0.05) is True
+    assert alike(np.full(4, 94.0), np.full(4, 100.0), 0.05) is False
+    assert alike(np.full(2, 94.0), np.full(2, 100.0), 0.05) is None
+
+
+@pytest.mark.parametrize(
+    ("errors", "holds", "why"),
+    [
+        ((9.0, 9.5, 8.0, 9.0), True, ""),
+        ((11.0, 12.0, 11.0, 13.0), False, "it is worse"),
+        ((9.9, 9.9, 9.9, 10.15), True, ""),
+        ((9.9, 9.9, 9.9, 10.25), None, NOISE),  # below 10 on average, but not without the first
+        ((10.1, 10.1, 10.1, 9.6), None, NOISE),  # below 10 on average because of the last alone
+        ((9.0, 8.0), True, ""),  # of so few nothing can be left out
+    ],
+)
+def test_what_one_repetition_turns_is_left_to_noise(
+    errors: tuple[float, ...], holds: bool | None, why: str
+) -> None:
+    def look(results: Results) -> Look:
+        return Look(results.curve("error", "x").text(), results.mean("error") < 10)
+
+    rows = [{"x": 0, "repetition": i, "error": error} for i, error in enumerate(errors)]
+    (found,) = judge([Claim("It is below 10", look, "it is worse")], pa.Table.from_pylist(rows))
+    assert (found.holds, found.why) == (holds, why) and found.seen
+
+
+def test_clear_differences_are_not_judged_again() -> None:
+    claim = Claim("It is so", lambda results: Look("", len(results.rows) > 3, clear=True))
+    table = pa.table({"repetition": range(4)})
+    assert judge([claim], table)[0].holds is True
+    assert judge([replace(claim, look=lambda r: Look("", len(r.rows) > 3))], table)[0].why == NOISE
 
 
 @pytest.mark.parametrize(

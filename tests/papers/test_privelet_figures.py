@@ -21,10 +21,17 @@ from hushtable.evaluation.range_errors import Known
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import brazil, timing
 from hushtable.kernel.noise.bulk import EntropyNoise
-from hushtable_papers import FIGURES, Setting, privelet_census, privelet_time, reproduce
+from hushtable_papers import (
+    FIGURES,
+    Setting,
+    Statement,
+    privelet_census,
+    privelet_time,
+    reproduce,
+)
 from hushtable_papers.coarser import coarser_counts, coarser_schema
 from hushtable_papers.privelet_census import basic_fails
-from hushtable_papers.privelet_claims import BASIC_FAILS, PaperFigures, verdict
+from hushtable_papers.privelet_claims import BASIC_FAILS
 
 QUICK = Setting(quick=True)
 
@@ -161,8 +168,12 @@ def measured(mechanism: str, epsilon: float, fifth: int) -> dict[str, float]:
     }
 
 
+def verdict(results: pa.Table) -> list[Statement]:
+    return FIGURES["privelet-brazil"].verdict(results)
+
+
 def judged(change: Change | None = None) -> list[bool | None]:
-    return [s.holds for s in verdict(PaperFigures(9, 11), as_in_the_paper(change))]
+    return [s.holds for s in verdict(as_in_the_paper(change))]
 
 
 def test_where_all_is_as_in_the_paper_all_holds() -> None:
@@ -222,16 +233,16 @@ def test_basic_must_be_beyond_in_several_subsets() -> None:
         if row["mechanism"] == "basic" and (row["epsilon"], row["fifth"]) != (0.5, 3):
             row["mean_relative_error"] = 0.69
 
-    found = verdict(PaperFigures(9, 11), as_in_the_paper(change))
+    found = verdict(as_in_the_paper(change))
     assert found[11].holds is False and "in 1 of 10" in found[11].seen
 
 
 def test_wavelets_are_judged_only_where_basic_fails() -> None:
     table = as_in_the_paper()
-    found = verdict(PaperFigures(9, 11), table)[12]
+    found = verdict(table)[12]
     assert found.holds is True and "at 2 ε: basic 90.0% to 180.0%, privelet+ 20.0%" in found.seen
     others = table.filter(pc.not_equal(table["group"], BASIC_FAILS))
-    missing = verdict(PaperFigures(9, 11), others)[12]
+    missing = verdict(others)[12]
     assert missing.holds is None and "no such questions" in missing.why
 
 
@@ -257,7 +268,7 @@ def test_a_verdict_that_says_no_says_why() -> None:
         times(1.3, "privelet+", "selectivity", (1,), "relative"),
         times(2.1, "privelet*", "all", (0,), "relative"),
     ):
-        found = verdict(PaperFigures(9, 11), as_in_the_paper(change))
+        found = verdict(as_in_the_paper(change))
         assert all(s.why for s in found if s.holds is False)
         assert sum("ε = 0.5" in s.why for s in found) == 1
 
@@ -266,13 +277,13 @@ def test_without_questions_of_a_size_nothing_can_be_told() -> None:
     def change(row: dict[str, Any]) -> None:
         row["mean_selectivity"] += 0.01
 
-    found = verdict(PaperFigures(9, 11), as_in_the_paper(change))
+    found = verdict(as_in_the_paper(change))
     assert found[8].holds is None and "no fifth" in found[8].why
 
 
 def test_where_a_claim_fails_is_told() -> None:
     change = times(1.5, "privelet*", "coverage", (3,), "absolute")
-    found = verdict(PaperFigures(9, 11), as_in_the_paper(change))[6]
+    found = verdict(as_in_the_paper(change))[6]
     assert found.why == "× 0.67 or less in 5 of 6 subsets; not at a mean coverage of 0.0001"
 
 
@@ -302,7 +313,7 @@ FACTORS = {"basic": 1.0, "privelet+": 1.5, "privelet*": 2.0}
 
 def test_straight_times_are_linear() -> None:
     table = timed(lambda mechanism, rows, cells: FACTORS[mechanism] * (1 + rows + cells))
-    found = privelet_time.verdict(table)
+    found = FIGURES["privelet-time"].verdict(table)
     assert [s.holds for s in found] == [True, True, True]
     assert "basic 1.00, privelet+ 1.50, privelet* 2.00" in found[2].seen
 
@@ -318,7 +329,7 @@ def test_straight_times_are_linear() -> None:
 def test_crooked_times_and_another_order_are_seen(
     seconds: Callable[[str, int, int], float], wanted: list[bool]
 ) -> None:
-    assert [s.holds for s in privelet_time.verdict(timed(seconds))] == wanted
+    assert [s.holds for s in FIGURES["privelet-time"].verdict(timed(seconds))] == wanted
 
 
 def test_every_mechanism_is_timed_every_time() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,9 @@ import pytest
 
 from hushtable.errors import DataError, OptionError
 from hushtable.evaluation.experiment import Task
-from hushtable_papers import FIGURES, Figure, Setting, Statement, reproduce
+from hushtable_papers import FIGURES, Figure, Setting, reproduce
+from hushtable_papers.claims import Claim, Look, NotMeasuredError, Results
+from hushtable_papers.figure import Plot
 from hushtable_papers.real_tables import adult
 from hushtable_papers.reproducing import READERS, REAL_TABLES
 
@@ -29,7 +31,9 @@ class Fake:
         self.stop_at = stop_at
 
     def figure(self) -> Figure:
-        return Figure("fake", "A fake | figure", self.tasks, self.draw, self.verdict)
+        return Figure(
+            "fake", "A fake | figure", self.tasks, [Written("error", "", "number")], CLAIMS
+        )
 
     def tasks(self, setting: Setting) -> list[Task]:
         return [self.task(n, setting) for n in range(setting.size(2, 12))]
@@ -43,18 +47,33 @@ class Fake:
 
         return Task({"rows": setting.size(10, 1000), "number": number, "note": None}, measure)
 
-    def draw(self, results: pa.Table, folder: Path) -> Sequence[Path]:
-        path = folder / "error.png"
-        path.write_text(f"{results.num_rows} rows")
-        return [path]
 
-    def verdict(self, results: pa.Table) -> Sequence[Statement]:
-        largest = max(results["error"].to_pylist())
-        return [
-            Statement("It grows", f"to {largest:g}", largest > 0),
-            Statement("It is |small|\nvery", f"{largest:g} [nan]", largest < 0.1, "it is large"),
-            Statement("It is blue", "", None, "nobody looked"),
-        ]
+class Written(Plot):
+    """A plot that is a line of text."""
+
+    def draw(self, results: pa.Table, folder: Path) -> Path:
+        path = folder / f"{self.name}.png"
+        path.write_text(f"{results.num_rows} rows")
+        return path
+
+
+def nobody_looks(results: Results) -> Look:
+    raise NotMeasuredError("nobody looked")
+
+
+def largest(results: Results) -> float:
+    return float(results.runs("error").max())
+
+
+CLAIMS = (
+    Claim("It grows", lambda results: Look(f"to {largest(results):g}", largest(results) > 0)),
+    Claim(
+        "It is |small|\nvery",
+        lambda results: Look(f"{largest(results):g} [nan]", largest(results) < 0.1),
+        "it is large",
+    ),
+    Claim("It is blue", nobody_looks),
+)
 
 
 def test_a_verdict_has_the_sizes_the_statements_and_the_plots(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.kernel.counting import Counts
-from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.claims import Statement
+from hushtable_papers.figure import Figure, Setting
 from hushtable_papers.sparse import FIGURES
 from hushtable_papers.sparse_errors import (
     Asked,
@@ -41,7 +42,7 @@ def test_a_quick_run_measures_draws_and_judges(figure: Figure, tmp_path: Path) -
     assert results.num_rows >= len(tasks) > 0
     measure = "microseconds" if figure.name == "sparse-throughput" else "absolute_error"
     assert all(np.isfinite(value) for value in results[measure].to_pylist())
-    plots = figure.draw(results, tmp_path)
+    plots = [plot.draw(results, tmp_path) for plot in figure.plots]
     assert plots and all(plot.read_bytes().startswith(b"\x89PNG") for plot in plots)
     for statement in figure.verdict(results):
         assert statement.paper and (statement.seen or statement.holds is None)
@@ -329,7 +330,7 @@ SPOILT: dict[str, list[tuple[str, dict[str, Any], float]]] = {
 def judged(name: str, rows: Rows) -> list[Statement]:
     columns = {column: None for row in rows for column in row}
     table = pa.Table.from_pylist([{**columns, **row} for row in rows])
-    return list(BY_NAME[name].verdict(table))
+    return BY_NAME[name].verdict(table)
 
 
 def test_every_figure_has_planted_results() -> None:

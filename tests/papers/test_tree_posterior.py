@@ -69,8 +69,8 @@ def test_three_levels() -> None:
 
 def test_least_squares_is_consistent_and_weighted() -> None:
     noisy = [np.array([10]), np.array([2, 3])]
-    assert least_squares(noisy, 2) == pytest.approx([2 + 5 / 3, 3 + 5 / 3])
-    exact = least_squares(noisy, 2, [Fraction(1, 100), Fraction(5)])
+    assert least_squares(noisy) == pytest.approx([2 + 5 / 3, 3 + 5 / 3])
+    exact = least_squares(noisy, [Fraction(1, 100), Fraction(5)])
     assert exact.sum() == pytest.approx(10, abs=1e-3)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hushtable_papers import ispe, privbayes, privelet, sparse
-from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.claims import Statement
+from hushtable_papers.figure import Figure, Setting
 from hushtable_papers.reproducing import Reproduced, reproduce
 
 FIGURES: dict[str, Figure] = {

@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hushtable.evaluation.experiment import Task
+from hushtable.evaluation.plots import draw_lines
+from hushtable_papers.claims import Claim, Statement, judge
+
+_NAMES = {"absolute_error": "mean absolute error", "relative_error": "median relative error"}
 
 
 @dataclass(frozen=True)
@@ -30,17 +36,31 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """What the paper says, and what was seen here."""
+class Plot:
+    """A measure against a parameter, drawn to a file; see `draw_lines`."""
 
-    paper: str
-    """The paper's statement, in our words, with the figure or section it is from."""
-    seen: str
-    """The figures measured here that speak for or against it."""
-    holds: bool | None
-    """Whether it holds here; None if this run cannot tell."""
-    why: str = ""
-    """Why it does not hold, or cannot be told."""
+    name: str
+    title: str
+    x: str
+    y: str = "absolute_error"
+    by: Sequence[str] = ("method",)
+    panels: str | None = None
+    log: str = "xy"
+    where: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """How columns are called, where that is not plain."""
+    shown: Callable[[pa.Table], pa.Table] = lambda results: results
+    """What is drawn of the results."""
+
+    def draw(self, results: pa.Table, folder: Path) -> Path:
+        """Write the plot into a folder; tell its path. Rows without the parameter are not drawn."""
+        path, shown = folder / f"{self.name}.png", self.shown(results)
+        shown = shown.filter(pc.is_valid(shown[self.x]))
+        draw_lines(
+            shown, path, x=self.x, y=self.y, by=self.by, panels=self.panels,
+            where=self.where, log=self.log, title=self.title, names={**_NAMES, **self.names},
+        )  # fmt: skip
+        return path
 
 
 @dataclass(frozen=True)
@@ -52,8 +72,11 @@ class Figure:
     title: str
     """One line: the paper, its figures, and what they show."""
     tasks: Callable[[Setting], Sequence[Task]]
-    draw: Callable[[pa.Table, Path], Sequence[Path]]
-    """Write plots into a folder; tell their paths."""
-    verdict: Callable[[pa.Table], Sequence[Statement]]
+    plots: Sequence[Plot]
+    claims: Sequence[Claim]
     minutes: float = 1.0
     """About how long the full size takes on two cores."""
+
+    def verdict(self, results: pa.Table) -> list[Statement]:
+        """What is to be said of the paper's claims by a table of results."""
+        return judge(self.claims, results)

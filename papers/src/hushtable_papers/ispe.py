@@ -6,44 +6,33 @@ The paper speaks of one error in each figure; here cells and ranges are judged a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hushtable.arrays import Floats
 from hushtable.evaluation.experiment import Task
-from hushtable.evaluation.plots import draw_lines
 from hushtable.generators import continuous, unrelated
-from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.claims import Claim, Curve, Look, Results, alike, below, difference, goes
+from hushtable_papers.figure import Figure, Plot, Setting
 from hushtable_papers.ispe_tasks import (
     ANY,
     BUDGETS,
+    SIZES,
     SWEEPS,
     Grid,
     comparison_tasks,
     sweep_tasks,
     tree_tasks,
 )
-from hushtable_papers.trends import (
-    FEWEST,
-    TOO_FEW,
-    Curve,
-    Trend,
-    alike,
-    below,
-    difference,
-    runs,
-    trend_statement,
-    values_of,
-)
 
-KINDS = ("cells", "ranges")
 EQUAL = 0.05
 """Two methods that the paper calls equal are within so much of each other."""
-_CALLED = {"alpha1": "α₁ of α = 0.2", "iterations": "n_it", "xi": "ξ", "posterior": "error"}
+_APART = f"they differ by more than {EQUAL:.0%}"
 _METHODS = {
     "posterior": "MMSE(NR)",
     "without_neighbours": "MMSE, no neighbours",
@@ -68,105 +57,104 @@ def grids(setting: Setting) -> list[Grid]:
 # ── Figures 7–15: parameters ─────────────────────────────────────────────────────────────────────
 
 
-def _sweep(parameter: str) -> Callable[[Setting], list[Task]]:
-    def tasks(setting: Setting) -> list[Task]:
-        values, repetitions = SWEEPS[parameter], setting.size(1, 20)
-        if setting.quick:
-            values = values[:: len(values) - 1]
-        return [
-            task
-            for grid in grids(setting)
-            for task in sweep_tasks(grid, parameter, values=values, repetitions=repetitions)
-        ]
-
-    return tasks
+def _sweep(parameter: str, setting: Setting) -> list[Task]:
+    values, repetitions = SWEEPS[parameter], setting.size(1, 20)
+    if setting.quick:
+        values = values[:: len(values) - 1]
+    return [
+        task
+        for grid in grids(setting)
+        for task in sweep_tasks(grid, parameter, values=values, repetitions=repetitions)
+    ]
 
 
-def _draw_sweep(parameter: str, log: str) -> Callable[[pa.Table, Path], list[Path]]:
-    def draw(results: pa.Table, folder: Path) -> list[Path]:
-        path = folder / f"ispe-{parameter}.png"
-        draw_lines(
-            results, path, x=parameter, y="posterior", by=("questions",), panels="data", log=log,
-            title=f"ISPE: mean absolute error by {_CALLED[parameter]}", names=_CALLED,
-        )  # fmt: skip
-        return [path]
-
-    return draw
+def _swept(
+    parameter: str, numbers: str, what: str, called: str, claims: Sequence[Claim], log: str = "y"
+) -> Figure:
+    name, title = f"ispe-{parameter}", f"ISPE: mean absolute error by {called}"
+    names = {parameter: called, "posterior": "error"}
+    plot = Plot(name, title, parameter, "posterior", ("questions",), "data", log, names=names)
+    tasks = partial(_sweep, parameter)
+    return Figure(name, f"ISPE, Figures {numbers}: error by {what}", tasks, [plot], claims, 2)
 
 
-def _curves(results: pa.Table, parameter: str, data: str) -> Iterator[tuple[str, Curve]]:
-    """The error of each kind of question as a parameter grows."""
-    for kind in KINDS:
-        curve = Curve.of(results, "posterior", parameter, data=data, questions=kind)
-        if curve.runs:
-            yield kind, curve
-
-
-def alpha1_verdict(results: pa.Table) -> list[Statement]:
-    """Figures 7–9."""
-    found = []
-    for kind, curve in _curves(results, "alpha1", "continuous"):
-        why = f"the best α₁ is {curve.best:g}, at the end of those tried" + (
-            ": a noisy cell serves every question, a region's count few"
-            if curve.best == max(curve.values)
-            else ""
-        )
-        paper = f"Figure 8, continuous data: an α₁ inside is best ({kind})"
-        found.append(trend_statement(paper, curve, ("falls, then rises",), why=why))
-    for kind, curve in _curves(results, "alpha1", "random"):
-        paper = f"Figure 9, random data: that an α₁ inside is best is not clear ({kind})"
-        wanted: tuple[Trend, ...] = ("falls", "rises", "no clear trend")
-        found.append(trend_statement(paper, curve, wanted, why="one inside is clearly best"))
-    return found
-
-
-def iterations_verdict(results: pa.Table) -> list[Statement]:
-    """Figures 10–12."""
-    found = []
-    for kind, curve in _curves(results, "iterations", "continuous"):
-        paper = f"Figure 11, continuous data: the error falls as smoothing is repeated ({kind})"
-        found.append(trend_statement(paper, curve, ("falls",), why=_other(curve)))
-    for kind, curve in _curves(results, "iterations", "random"):
-        paper = f"Figure 12, random data: the error rises as smoothing is repeated ({kind})"
-        found.append(trend_statement(paper, curve, ("rises",), why=_other(curve)))
-    for kind, curve in _curves(results, "iterations", "adult"):
-        paper = f"Figure 10, Adult: the error falls, and may rise again later ({kind})"
-        wanted: tuple[Trend, ...] = ("falls", "falls, then rises")
-        found.append(trend_statement(paper, curve, wanted, why=_other(curve)))
-    return found
-
-
-def xi_verdict(results: pa.Table) -> list[Statement]:
-    """Figures 13–15."""
-    found = []
-    for kind, curve in _curves(results, "xi", "continuous"):
-        paper = f"Figure 14, continuous data: the error falls as ξ grows ({kind})"
-        found.append(trend_statement(paper, curve, ("falls",), why=_other(curve)))
-    for kind, curve in _curves(results, "xi", "random"):
-        paper = f"Figure 15, random data: the trend is not clear ({kind})"
-        wanted: tuple[Trend, ...] = ("no clear trend", "falls, then rises")
-        found.append(trend_statement(paper, curve, wanted, why="there is a clear trend"))
-    for kind, curve in _curves(results, "xi", "adult"):
-        paper = f"Figure 13, Adult: the error falls at first and then stays ({kind})"
-        found.append(_falls_and_stays(paper, curve))
-    return found
-
-
-def _falls_and_stays(paper: str, curve: Curve) -> Statement:
-    told = trend_statement(paper, curve, ("falls", "falls, then rises"), why=_other(curve))
-    if not told.holds or (curve.ends_lower and curve.stays(EQUAL)):
-        return told
-    return replace(told, holds=False, why="it does not stay where it has fallen to")
+def _of_each(paper: str, data: str, look: Callable[[Results], Look], why: str = "") -> Claim:
+    """What is said of a table: of its cells, and of its ranges."""
+    return Claim(f"{paper} ({{questions}})", look, why, only={"data": data}, each="questions")
 
 
 def _other(curve: Curve) -> str:
     """What is to be said of a curve that does not go as the paper's."""
-    if not curve.enough:
-        return ""
     if curve.trend() == "no clear trend":
         return f"from the first to the last, {difference(curve.runs[0], curve.runs[-1])}"
-    lowest, first, last = min(curve.means), curve.means[0], curve.means[-1]
-    return f"from {first:,.2f} to {last:,.2f}, lowest {lowest:,.2f} at {curve.best:g}"
+    means = list(curve.means.values())
+    lowest = f"lowest {min(means):,.2f} at {curve.best:g}"
+    return f"from {means[0]:,.2f} to {means[-1]:,.2f}, {lowest}"
+
+
+def _at_the_end(curve: Curve) -> str:
+    said = f"the best α₁ is {curve.best:g}, at the end of those tried"
+    last = ": a noisy cell serves every question, a region's count few"
+    return said + (last if curve.best == max(curve.values) else "")
+
+
+def _falls_and_stays(results: Results) -> Look:
+    told = _error("xi", "falls", "falls, then rises")(results)
+    curve = results.curve("posterior", "xi")
+    rest = list(curve.means.values())[len(curve.values) // 2 :]
+    stays = max(rest) <= (1 + EQUAL) * min(rest)
+    if not told.holds or (below(curve.runs[-1], curve.runs[0]) and stays):
+        return told
+    return replace(told, holds=False, why="it does not stay where it has fallen to")
+
+
+_error = partial(goes, "posterior", why=_other)
+_ALPHA1 = (
+    _of_each(
+        "Figure 8, continuous data: an α₁ inside is best",
+        "continuous",
+        _error("alpha1", "falls, then rises", why=_at_the_end),
+    ),
+    _of_each(
+        "Figure 9, random data: that an α₁ inside is best is not clear",
+        "random",
+        goes("posterior", "alpha1", "falls", "rises", "no clear trend"),
+        "one inside is clearly best",
+    ),
+)
+_ITERATIONS = (
+    _of_each(
+        "Figure 11, continuous data: the error falls as smoothing is repeated",
+        "continuous",
+        _error("iterations", "falls"),
+    ),
+    _of_each(
+        "Figure 12, random data: the error rises as smoothing is repeated",
+        "random",
+        _error("iterations", "rises"),
+    ),
+    _of_each(
+        "Figure 10, Adult: the error falls, and may rise again later",
+        "adult",
+        _error("iterations", "falls", "falls, then rises"),
+    ),
+)
+_XI = (
+    _of_each(
+        "Figure 14, continuous data: the error falls as ξ grows",
+        "continuous",
+        _error("xi", "falls"),
+    ),
+    _of_each(
+        "Figure 15, random data: the trend is not clear",
+        "random",
+        goes("posterior", "xi", "no clear trend", "falls, then rises"),
+        "there is a clear trend",
+    ),
+    _of_each(
+        "Figure 13, Adult: the error falls at first and then stays", "adult", _falls_and_stays
+    ),
+)
 
 
 # ── Figures 16–21: against consistency checking ──────────────────────────────────────────────────
@@ -179,24 +167,7 @@ def _size_tasks(setting: Setting) -> list[Task]:
     ]
 
 
-def _draw_sizes(results: pa.Table, folder: Path) -> list[Path]:
-    table = by_method(results, _METHODS)
-    questions, sizes = folder / "ispe-questions.png", folder / "ispe-sizes.png"
-    whole = table.filter(pc.not_equal(table["questions"], "squares"))
-    names = {"size": "side of the square"}
-    draw_lines(
-        whole, questions, x="questions", y="error", by=("method",), panels="data", log="y",
-        title="ISPE against consistency checking, by question (Figures 16–18)",
-    )  # fmt: skip
-    draw_lines(
-        table.filter(pc.greater(table["size"], ANY)), sizes, x="size", y="error",
-        by=("method",), panels="data", names=names,
-        title="ISPE against consistency checking, by the size of a range (Figures 19–21)",
-    )  # fmt: skip
-    return [questions, sizes]
-
-
-def by_method(results: pa.Table, methods: Mapping[str, str]) -> pa.Table:
+def by_method(methods: Mapping[str, str], results: pa.Table) -> pa.Table:
     """A row for each method, instead of a column."""
     parts = [
         results.drop_columns([name for name in methods if name in results.column_names])
@@ -207,81 +178,78 @@ def by_method(results: pa.Table, methods: Mapping[str, str]) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def sizes_verdict(results: pa.Table) -> list[Statement]:
-    """Figures 16–21."""
-    data = values_of(results, "data")
-    found = []
-    for name, figure in (("adult", 16), ("continuous", 17)):
-        if name in data:
-            kinds = ("cells", "partitions", "ranges")
-            found += [_better(results, name, figure, kind) for kind in kinds]
-    found.append(_equally_good(results))
-    for name, figure in (("adult", 19), ("continuous", 20), ("random", 21)):
-        if name in data:
-            found.append(_growth(results, name, figure))
-            found.append(_slower(results, name, figure))
-    return found
+def _whole(results: pa.Table) -> pa.Table:
+    return by_method(_METHODS, results.filter(pc.not_equal(results["questions"], "squares")))
 
 
-def _better(results: pa.Table, data: str, figure: int, kind: str) -> Statement:
-    paper = f"Figure {figure}, {data}: ISPE is better than consistency checking ({kind})"
-    ours, theirs = (
-        runs(results, method, data=data, questions=kind) for method in ("posterior", "consistency")
-    )
+def _sized(methods: Mapping[str, str], results: pa.Table) -> pa.Table:
+    return by_method(methods, results.filter(pc.greater(results["size"], ANY)))
+
+
+def _better(results: Results) -> Look:
+    ours, theirs = results.runs("posterior"), results.runs("consistency")
     seen = f"{ours.mean():,.2f} against {theirs.mean():,.2f}"
-    if len(ours) < FEWEST:
-        return Statement(paper, seen, None, TOO_FEW)
-    why = "it is worse"
-    if not below(theirs, ours):
-        why = difference(ours, theirs)
-        reason = "too different" if kind == "cells" else "not referred to beyond one cell"
-        why += f"; neighbours are {reason}"
     holds = below(ours, theirs)
-    return Statement(paper, seen, holds, "" if holds else why)
+    if holds is not False:
+        return Look(seen, holds, clear=True)
+    if below(theirs, ours):
+        return Look(seen, False, "it is worse", clear=True)
+    beyond = results.values("questions") != ["cells"]
+    reason = "not referred to beyond one cell" if beyond else "too different"
+    return Look(seen, False, f"{difference(ours, theirs)}; neighbours are {reason}", clear=True)
 
 
-def _equally_good(results: pa.Table) -> Statement:
-    paper = "Figure 18, random data: both are equally good (ranges)"
-    return _equal(paper, results, data="random", questions="ranges")
-
-
-def _equal(paper: str, results: pa.Table, **where: str | int) -> Statement:
-    ours, theirs = (runs(results, method, **where) for method in ("posterior", "consistency"))
+def _equal(results: Results) -> Look:
+    ours, theirs = results.runs("posterior"), results.runs("consistency")
     seen = f"{ours.mean():,.2f} against {theirs.mean():,.2f}"
-    if len(ours) < FEWEST:
-        return Statement(paper, seen, None, TOO_FEW)
-    holds = alike(ours, theirs, EQUAL)
-    return Statement(paper, seen, holds, "" if holds else f"they differ by more than {EQUAL:.0%}")
+    return Look(seen, alike(ours, theirs, EQUAL))
 
 
-def _growth(results: pa.Table, data: str, figure: int) -> Statement:
-    paper = f"Figure {figure}, {data}: the error grows with the size of a range"
-    curve = _sized(results, "posterior", data)
-    return trend_statement(paper, curve, ("rises",), why=_other(curve))
-
-
-def _sized(results: pa.Table, method: str, data: str) -> Curve:
-    kept = results.filter(pc.greater(results["size"], ANY))
-    return Curve.of(kept, method, "size", data=data)
-
-
-def _slower(results: pa.Table, data: str, figure: int) -> Statement:
+def _growth(judged: Callable[[Floats, Floats], bool | None], results: Results) -> Look:
     """How much more is wrong in the largest squares than in cells, by both methods."""
-    expected = data != "random"
-    told = "grows more slowly than that of" if expected else "does not clearly part from that of"
-    paper = f"Figure {figure}, {data}: the error of ISPE {told} consistency checking"
-    curves = [_sized(results, method, data) for method in ("posterior", "consistency")]
+    curves = [results.curve(method, "size") for method in ("posterior", "consistency")]
     ours, theirs = (curve.runs[-1] - curve.runs[0] for curve in curves)
-    size = curves[0].values[-1]
-    seen = f"by {ours.mean():,.1f} from 1 to {size:g}, against {theirs.mean():,.1f}"
-    if not curves[0].enough:
-        return Statement(paper, seen, None, TOO_FEW)
-    if expected:
-        why = "its advantage is in single cells, by their neighbours; larger squares have none"
-        holds = below(ours, theirs)
-        return Statement(paper, seen, holds, "" if holds else why)
-    holds = alike(ours, theirs, EQUAL)
-    return Statement(paper, seen, holds, "" if holds else f"by more than {EQUAL:.0%}")
+    seen = f"by {ours.mean():,.1f} from 1 to {curves[0].values[-1]}, against {theirs.mean():,.1f}"
+    return Look(seen, judged(ours, theirs), clear=judged is below)
+
+
+def _is_better(figure: int, data: str) -> Claim:
+    return Claim(
+        f"Figure {figure}, {data}: ISPE is better than consistency checking ({{questions}})",
+        _better,
+        only={"data": data, "questions": ("cells", "partitions", "ranges")},
+        each="questions",
+    )
+
+
+def _grows(figure: int, data: str) -> tuple[Claim, Claim]:
+    says = "the error of ISPE grows more slowly than that of consistency checking"
+    judged: Callable[[Floats, Floats], bool | None] = below
+    why = "its advantage is in single cells, by their neighbours; larger squares have none"
+    if data == "random":
+        says = "the error of ISPE does not clearly part from that of consistency checking"
+        judged, why = partial(alike, within=EQUAL), f"by more than {EQUAL:.0%}"
+    rises = "the error grows with the size of a range"
+    only = {"data": data, "size": SIZES}
+    return (
+        Claim(f"Figure {figure}, {{data}}: {rises}", _error("size", "rises"), "", only, "data"),
+        Claim(f"Figure {figure}, {{data}}: {says}", partial(_growth, judged), why, only, "data"),
+    )
+
+
+_COMPARED = (
+    _is_better(16, "adult"),
+    _is_better(17, "continuous"),
+    Claim(
+        "Figure 18, random data: both are equally good (ranges)",
+        _equal,
+        _APART,
+        only={"data": "random", "questions": "ranges"},
+    ),
+    *_grows(19, "adult"),
+    *_grows(20, "continuous"),
+    *_grows(21, "random"),
+)
 
 
 # ── Figures 22 and 23: trees ─────────────────────────────────────────────────────────────────────
@@ -292,78 +260,74 @@ def _tree_tasks(setting: Setting) -> list[Task]:
     return tree_tasks(leaves, repetitions=setting.size(1, 60))
 
 
-def _draw_trees(results: pa.Table, folder: Path) -> list[Path]:
-    path = folder / "ispe-trees.png"
-    table = by_method(results, _TREE_METHODS)
-    draw_lines(
-        table.filter(pc.greater(table["size"], ANY)), path, x="size", y="error",
-        by=("method",), panels="budgets", names={"size": "leaves in the range"},
-        title="(2, L)-trees by the budgets of their levels (Figures 22, 23)",
-    )  # fmt: skip
-    return [path]
-
-
-def trees_verdict(results: pa.Table) -> list[Statement]:
-    """Figures 22 and 23; the paper does not say at which end the doubled budgets begin."""
-    paper = "Figure 22, equal budgets: both are almost equally good (ranges of any size)"
-    found = [_equal(paper, results, budgets="equal", size=ANY)]
-    for budgets in BUDGETS[1:]:
-        end = budgets.removesuffix(" first")
-        paper = f"Figure 23, budgets doubled towards the {end}: MMSE is better than consistency"
-        found.append(_tree_better(paper, results, budgets))
-    return found
-
-
-def _tree_better(paper: str, results: pa.Table, budgets: str) -> Statement:
-    ours, theirs, weighted = (
-        runs(results, method, budgets=budgets, size=ANY) for method in _TREE_METHODS
-    )
+def _tree_better(results: Results) -> Look:
+    ours, theirs, weighted = (results.runs(method) for method in _TREE_METHODS)
     seen = (
         f"{ours.mean():,.1f} against {theirs.mean():,.1f};"
         f" least squares that know the budgets: {weighted.mean():,.1f}"
     )
-    if len(ours) < FEWEST:
-        return Statement(paper, seen, None, TOO_FEW)
     holds = below(ours, theirs)
-    why = "not clearly below" + (
-        ": the noise of the leaves is most of the error, and no estimate mends that"
-        if alike(ours, weighted, EQUAL) and float(theirs.mean()) < 1.5 * float(ours.mean())
-        else ""
-    )
-    return Statement(paper, seen, holds, "" if holds else why)
+    near = alike(ours, weighted, EQUAL) and float(theirs.mean()) < 1.5 * float(ours.mean())
+    leaves = ": the noise of the leaves is most of the error, and no estimate mends that"
+    why = "" if holds else "not clearly below" + (leaves if near else "")
+    return Look(seen, holds, why, clear=True)
 
 
-_SWEEPS: Sequence[tuple[str, str, str, Callable[[pa.Table], list[Statement]], str]] = (
-    ("alpha1", "7–9", "the share of α for the cells", alpha1_verdict, "y"),
-    ("iterations", "10–12", "iterations of smoothing", iterations_verdict, "y"),
-    ("xi", "13–15", "the threshold of regions", xi_verdict, "xy"),
+_TREES = (
+    Claim(
+        "Figure 22, equal budgets: both are almost equally good (ranges of any size)",
+        _equal,
+        _APART,
+        only={"budgets": "equal", "size": ANY},
+    ),
+    # The paper does not say at which end the doubled budgets begin.
+    *(
+        Claim(
+            f"Figure 23, budgets doubled towards the {budgets.removesuffix(' first')}: MMSE is"
+            " better than consistency",
+            _tree_better,
+            only={"budgets": budgets, "size": ANY},
+        )
+        for budgets in BUDGETS[1:]
+    ),
 )
 
 FIGURES = (
-    *(
-        Figure(
-            f"ispe-{parameter}",
-            f"ISPE, Figures {numbers}: error by {what}",
-            _sweep(parameter),
-            _draw_sweep(parameter, log),
-            verdict,
-            minutes=2,
-        )
-        for parameter, numbers, what, verdict, log in _SWEEPS
-    ),
+    _swept("alpha1", "7–9", "the share of α for the cells", "α₁ of α = 0.2", _ALPHA1),
+    _swept("iterations", "10–12", "iterations of smoothing", "n_it", _ITERATIONS),
+    _swept("xi", "13–15", "the threshold of regions", "ξ", _XI, log="xy"),
     Figure(
         "ispe-sizes",
         "ISPE, Figures 16–21: MMSE(NR) against consistency checking, by question and size",
         _size_tasks,
-        _draw_sizes,
-        sizes_verdict,
+        [
+            Plot(
+                "ispe-questions",
+                "ISPE against consistency checking, by question (Figures 16–18)",
+                "questions", "error", panels="data", log="y", shown=_whole,
+            ),
+            Plot(
+                "ispe-sizes",
+                "ISPE against consistency checking, by the size of a range (Figures 19–21)",
+                "size", "error", panels="data", names={"size": "side of the square"},
+                shown=partial(_sized, _METHODS),
+            ),
+        ],
+        _COMPARED,
     ),
     Figure(
         "ispe-trees",
         "ISPE, Figures 22 and 23: MMSE against consistency checking on trees",
         _tree_tasks,
-        _draw_trees,
-        trees_verdict,
+        [
+            Plot(
+                "ispe-trees",
+                "(2, L)-trees by the budgets of their levels (Figures 22, 23)",
+                "size", "error", panels="budgets", names={"size": "leaves in the range"},
+                shown=partial(_sized, _TREE_METHODS),
+            )
+        ],
+        _TREES,
         minutes=1.5,
     ),
-)
+)  # fmt: skip

@@ -15,9 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, Integers
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, true_counts
@@ -47,6 +46,8 @@ SWEEPS: dict[str, Sequence[str]] = {
 }
 SIZES = (1, 2, 4, 8, 16, 32)
 QUESTIONS = 100
+CHILDREN = 2
+SEED = 1
 BUDGETS = ("equal", "leaves first", "root first")
 ANY = 0
 """The size of ranges of any size."""
@@ -57,7 +58,7 @@ _SCHOOLING = (
     "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
 )  # fmt: skip
 
-Measure = Callable[["Grid", Release, int], Iterator[Row]]
+Measure = Callable[["Grid", Release], Iterator[Row]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,56 +88,35 @@ class Grid:
 
 
 def sweep_tasks(
-    grid: Grid,
-    parameter: str,
-    *,
-    values: Sequence[str] | None = None,
-    repetitions: int = 5,
-    seed: int = 1,
+    grid: Grid, parameter: str, *, repetitions: int, values: Sequence[str] | None = None
 ) -> list[Task]:
     """Figures 7–15: the error as one parameter of `ispe` changes."""
     return [
-        _task(grid, f"ispe by {parameter}", {**GIVEN, parameter: value}, repetition, seed, _overall)
+        _task(grid, f"ispe by {parameter}", {**GIVEN, parameter: value}, repetition, _overall)
         for value in values or SWEEPS[parameter]
         for repetition in range(repetitions)
     ]
 
 
-def comparison_tasks(grid: Grid, *, repetitions: int = 5, seed: int = 1) -> list[Task]:
+def comparison_tasks(grid: Grid, *, repetitions: int) -> list[Task]:
     """Figures 16–21: the posterior mean against consistency checking, by question and by size."""
     return [
-        _task(grid, "ispe by size", GIVEN, repetition, seed, _by_size)
+        _task(grid, "ispe by size", GIVEN, repetition, _by_size)
         for repetition in range(repetitions)
     ]
 
 
-def tree_tasks(
-    leaves: NDArray[np.int64], children: int = 2, *, repetitions: int = 20, seed: int = 1
-) -> list[Task]:
-    """Figures 22 and 23: both estimates on a (K, L)-tree, by the budgets of its levels."""
-    tasks = []
-    for budgets in BUDGETS:
-        for repetition in range(repetitions):
-            key: Key = {
-                "experiment": "trees",
-                "budgets": budgets,
-                "children": children,
-                "leaves": len(leaves),
-                "epsilon": float(EPSILON),
-                "repetition": repetition,
-                "seed": seed,
-            }
-            tasks.append(Task(key, _tree_run(leaves, children, key, seed)))
-    return tasks
+def tree_tasks(leaves: Integers, *, repetitions: int) -> list[Task]:
+    """Figures 22 and 23: both estimates on a (2, L)-tree, by the budgets of its levels."""
+    return [
+        _tree_task(leaves, budgets, repetition)
+        for budgets in BUDGETS
+        for repetition in range(repetitions)
+    ]
 
 
 def _task(
-    grid: Grid,
-    experiment: str,
-    settings: Mapping[str, str],
-    repetition: int,
-    seed: int,
-    measure: Measure,
+    grid: Grid, experiment: str, settings: Mapping[str, str], repetition: int, measure: Measure
 ) -> Task:
     key: Key = {
         "experiment": experiment,
@@ -146,7 +126,7 @@ def _task(
         "epsilon": float(EPSILON),
         **{name: float(value) for name, value in settings.items()},
         "repetition": repetition,
-        "seed": seed,
+        "seed": SEED,
     }
     # The same noise whatever the settings: the paper keeps its perturbed data.
     noise: Key = {"data": grid.name, "repetition": repetition}
@@ -160,26 +140,26 @@ def _task(
                 mechanism="ispe",
                 epsilon=EPSILON,
                 settings=settings,
-                entropy=task_entropy(noise, seed=seed),
+                entropy=task_entropy(noise, seed=SEED),
             )
-            return list(measure(grid, release, seed))
+            return list(measure(grid, release))
 
     return Task(key, run)
 
 
-def _overall(grid: Grid, release: Release, seed: int) -> Iterator[Row]:
-    for kind, asked in (("cells", squares(grid, 1, seed)), ("ranges", ranges(grid, seed))):
+def _overall(grid: Grid, release: Release) -> Iterator[Row]:
+    for kind, asked in (("cells", squares(grid, 1, SEED)), ("ranges", ranges(grid, SEED))):
         yield {"questions": kind, **_errors(grid, release, asked)}
 
 
-def _by_size(grid: Grid, release: Release, seed: int) -> Iterator[Row]:
+def _by_size(grid: Grid, release: Release) -> Iterator[Row]:
     side = min(grid.schema.shape)
     for size in (size for size in SIZES if size <= side):
         kind = "cells" if size == 1 else "squares"
-        asked = squares(grid, size, seed)
+        asked = squares(grid, size, SEED)
         yield {"questions": kind, "size": size, **_errors(grid, release, asked)}
-    yield {"questions": "ranges", "size": ANY, **_errors(grid, release, ranges(grid, seed))}
-    yield {"questions": "partitions", "size": ANY, **_partition_errors(grid, release, seed)}
+    yield {"questions": "ranges", "size": ANY, **_errors(grid, release, ranges(grid, SEED))}
+    yield {"questions": "partitions", "size": ANY, **_partition_errors(grid, release)}
 
 
 def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
@@ -193,14 +173,14 @@ def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
     }
 
 
-def _partition_errors(grid: Grid, release: Release, seed: int) -> dict[str, float]:
+def _partition_errors(grid: Grid, release: Release) -> dict[str, float]:
     """Of whole regions, by what their own counts and those of their cells say."""
     reader = _reader(release)
     layout, parts = reader.layout, reader.layout.whole()
     dense = np.zeros(grid.schema.cells)
     dense[grid.counts.codes] = grid.counts.counts
     truth = np.bincount(layout.labels, weights=dense, minlength=layout.regions)
-    asked = np.random.default_rng(seed).integers(0, layout.regions, QUESTIONS)
+    asked = np.random.default_rng(SEED).integers(0, layout.regions, QUESTIONS)
     posterior = part_cumulants(reader.estimator, parts)[0]
     agreed = parts.seen + parts.cells / (parts.cells + 1) * parts.apart
     errors = [float(np.abs(found - truth)[asked].mean()) for found in (posterior, agreed)]
@@ -246,32 +226,37 @@ def squares(grid: Grid, size: int, seed: int, questions: int = QUESTIONS) -> Ran
     return Ranges(starts, starts + size)
 
 
-def _tree_run(
-    leaves: NDArray[np.int64], children: int, key: Key, seed: int
-) -> Callable[[], list[Row]]:
+def _tree_task(leaves: Integers, budgets: str, repetition: int) -> Task:
+    key: Key = {
+        "experiment": "trees",
+        "budgets": budgets,
+        "children": CHILDREN,
+        "leaves": len(leaves),
+        "epsilon": float(EPSILON),
+        "repetition": repetition,
+        "seed": SEED,
+    }
+
     def run() -> list[Row]:
-        levels = level_sums(leaves, children)
-        budgets = level_budgets(Fraction(EPSILON), len(levels), str(key["budgets"]))
-        scales = [1 / budget for budget in budgets]
-        noise = EntropyNoise(task_entropy(key, seed=seed))
+        levels = level_sums(leaves, CHILDREN)
+        scales = [1 / part for part in level_budgets(Fraction(EPSILON), len(levels), budgets)]
+        noise = EntropyNoise(task_entropy(key, seed=SEED))
         for level, scale in zip(levels, scales, strict=True):
             noise.add_laplace(level, scale)
         estimates = {
-            "posterior": posterior_means(levels, children, scales),
-            "consistency": least_squares(levels, children),
-            "weighted_consistency": least_squares(levels, children, scales),
+            "posterior": posterior_means(levels, CHILDREN, scales),
+            "consistency": least_squares(levels),
+            "weighted_consistency": least_squares(levels, scales),
         }
-        return list(_tree_rows(estimates, leaves, seed))
+        return list(_tree_rows(estimates, leaves))
 
-    return run
+    return Task(key, run)
 
 
-def _tree_rows(
-    estimates: Mapping[str, Floats], leaves: NDArray[np.int64], seed: int
-) -> Iterator[Row]:
+def _tree_rows(estimates: Mapping[str, Floats], leaves: Integers) -> Iterator[Row]:
     """Errors of ranges of each size, and of any size."""
     for size in (*(size for size in SIZES if size <= len(leaves)), ANY):
-        random = np.random.default_rng([seed, size])
+        random = np.random.default_rng([SEED, size])
         if size == ANY:
             ends = np.sort(random.integers(0, len(leaves), (QUESTIONS, 2)), axis=1)
         else:
@@ -281,6 +266,6 @@ def _tree_rows(
         yield {"size": size, **errors}
 
 
-def _mean_error(found: Floats, leaves: NDArray[np.int64], ends: NDArray[np.int64]) -> float:
+def _mean_error(found: Floats, leaves: Integers, ends: Integers) -> float:
     sums = np.concatenate([[0.0], np.cumsum(found - leaves)])
     return float(np.abs(sums[ends[:, 1] + 1] - sums[ends[:, 0]]).mean())

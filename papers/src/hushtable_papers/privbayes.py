@@ -19,17 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.evaluation.experiment import Key, Row, Task
-from hushtable.evaluation.plots import draw_lines
 from hushtable.generators.small_census import census, census_schema
 from hushtable.schema import Schema
-from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.claims import Claim, Look, NotMeasuredError, Results, below, goes
+from hushtable_papers.figure import Figure, Plot, Setting
 from hushtable_papers.real_tables import adult
 from hushtable_papers.synthetic_rows import (
     CodedTable,
@@ -40,7 +39,6 @@ from hushtable_papers.synthetic_rows import (
     misclassified,
     synthetic,
 )
-from hushtable_papers.trends import FEWEST, TOO_FEW, Curve, below, runs, trend_statement, values_of
 
 EPSILONS = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
 WHOLE = "whole table"
@@ -145,16 +143,6 @@ def _rows(known: CodedTable, method: str, epsilon: str, key: Key, repetition: in
     return synthetic(known, key, mechanism=mechanism, epsilon=epsilon, seed=_SEED + repetition)
 
 
-def draw_marginals(results: pa.Table, folder: Path) -> list[Path]:
-    """The distance against ε, a panel for each number of attributes."""
-    path = folder / "privbayes-marginals.png"
-    draw_lines(
-        at_every_epsilon(results), path, x="epsilon", y="distance", by=("method",), panels="ways",
-        title="Synthetic rows: mean total variation distance of marginals",
-    )  # fmt: skip
-    return [path]
-
-
 def at_every_epsilon(results: pa.Table) -> pa.Table:
     """What has no ε drawn as a line all along: its rows at every ε."""
     private = results.filter(pc.is_valid(results["epsilon"]))
@@ -162,57 +150,59 @@ def at_every_epsilon(results: pa.Table) -> pa.Table:
     place = others.column_names.index("epsilon")
     copies = [
         others.set_column(place, "epsilon", pa.array([epsilon] * others.num_rows, pa.float64()))
-        for epsilon in values_of(results, "epsilon")
+        for epsilon in pc.unique(private["epsilon"]).to_pylist()
     ]
     return pa.concat_tables([private, *copies])
 
 
-def marginal_verdict(results: pa.Table) -> list[Statement]:
-    """By the number of attributes: against ε, independent columns, and a noised whole table."""
-    found = []
-    for ways in values_of(results, "ways"):
-        curve = Curve.of(results, "distance", "epsilon", method="privbayes", ways=ways)
-        paper = f"More privacy costs accuracy: the distance falls as ε grows ({ways}-way)"
-        found.append(trend_statement(paper, curve, ("falls",), digits=4))
-    for ways in (ways for ways in values_of(results, "ways") if ways > 1):
-        found.append(_beats_independent(results, ways))
-    for ways in values_of(results, "ways"):
-        found.append(_beats_whole(results, ways))
-    return found
-
-
-def _beats_independent(results: pa.Table, ways: int) -> Statement:
-    paper = f"A network tells how attributes depend: nearer than independent columns ({ways}-way)"
-    alone = runs(results, "distance", method="independent", ways=ways)
-    curve = Curve.of(results, "distance", "epsilon", method="privbayes", ways=ways)
-    again = runs(results, "distance", method="bootstrap", ways=ways)
+def _beats_independent(results: Results) -> Look:
+    curve = results.curve("distance", "epsilon", method="privbayes")
+    alone, again = (results.runs("distance", method=m) for m in ("independent", "bootstrap"))
     seen = f"{curve.text(4)}; independent {alone.mean():.4f}, bootstrap {again.mean():.4f}"
     if not curve.enough:
-        return Statement(paper, seen, None, TOO_FEW)
+        return Look(seen, None)
     pairs = zip(curve.values, curve.runs, strict=True)
     nearer = [value for value, held in pairs if below(held, alone)]
     if not nearer:
-        return Statement(paper, seen, False, "at no ε")
+        return Look(seen, False, "at no ε", clear=True)
     why = "" if len(nearer) == len(curve.values) else f"from ε = {min(nearer):g} on"
-    return Statement(paper, seen, max(curve.values) in nearer, why)
+    return Look(seen, max(curve.values) in nearer, why, clear=True)
 
 
-def _beats_whole(results: pa.Table, ways: int) -> Statement:
+def _beats_whole(results: Results) -> Look:
     """The overview's reason: noise in small tables does less harm than noise in all cells."""
-    paper = f"Noise in small tables does less harm than noise in the whole table ({ways}-way)"
-    ours, whole = (
-        Curve.of(results, "distance", "epsilon", method=method, ways=ways)
-        for method in ("privbayes", WHOLE)
-    )
-    if not whole.runs:
-        return Statement(paper, "", None, "the domain is too large to be noised as a whole")
+    if WHOLE not in results.values("method"):
+        raise NotMeasuredError("the domain is too large to be noised as a whole")
+    ours, whole = (results.curve("distance", "epsilon", method=m) for m in ("privbayes", WHOLE))
     seen = f"{ours.text(4)}; whole table {whole.text(4)}"
     if not ours.enough:
-        return Statement(paper, seen, None, TOO_FEW)
+        return Look(seen, None)
     pairs = zip(ours.values, ours.runs, whole.runs, strict=True)
-    worse = [value for value, small, large in pairs if not below(small, large)]
-    why = f"not at ε = {', '.join(f'{value:g}' for value in worse)}" if worse else ""
-    return Statement(paper, seen, not worse, why)
+    worse = [f"{value:g}" for value, small, large in pairs if not below(small, large)]
+    why = f"not at ε = {', '.join(worse)}" if worse else ""
+    return Look(seen, not worse, why, clear=True)
+
+
+_MARGINALS = (
+    Claim(
+        "More privacy costs accuracy: the distance falls as ε grows ({ways}-way)",
+        goes("distance", "epsilon", "falls", digits=4),
+        "not clearly so",
+        only={"method": "privbayes"},
+        each="ways",
+    ),
+    Claim(
+        "A network tells how attributes depend: nearer than independent columns ({ways}-way)",
+        _beats_independent,
+        only={"ways": (2, 3)},
+        each="ways",
+    ),
+    Claim(
+        "Noise in small tables does less harm than noise in the whole table ({ways}-way)",
+        _beats_whole,
+        each="ways",
+    ),
+)
 
 
 # ── classifiers ──────────────────────────────────────────────────────────────────────────────────
@@ -243,43 +233,32 @@ def _mistakes(
         yield {"target": target.name, "misclassified": wrong}
 
 
-def draw_classifiers(results: pa.Table, folder: Path) -> list[Path]:
-    """The share of mistakes against ε, a panel for each target."""
-    path = folder / "privbayes-classification.png"
-    draw_lines(
-        at_every_epsilon(results), path, x="epsilon", y="misclassified", by=("method",),
-        panels="target", log="x",
-        title="Classifiers that learned from synthetic rows, tested on real ones",
-    )  # fmt: skip
-    return [path]
-
-
-def classifier_verdict(results: pa.Table) -> list[Statement]:
-    """For each target: against ε, and beside a guess and real rows."""
-    found = []
-    for target in values_of(results, "target"):
-        curve = Curve.of(results, "misclassified", "epsilon", method="privbayes", target=target)
-        paper = f"More privacy costs accuracy: fewer mistakes as ε grows ({target})"
-        found.append(trend_statement(paper, curve, ("falls",), digits=3))
-        found.append(_beats_guess(results, target, curve))
-    return found
-
-
-def _beats_guess(results: pa.Table, target: str, curve: Curve) -> Statement:
-    paper = f"Synthetic rows serve to train a classifier: better than the majority ({target})"
-    guess, real = (
-        runs(results, "misclassified", method=method, target=target)
-        for method in ("majority", "real rows")
-    )
+def _beats_guess(results: Results) -> Look:
+    curve = results.curve("misclassified", "epsilon", method="privbayes")
+    guess, real = (results.runs("misclassified", method=m) for m in ("majority", "real rows"))
     best, epsilon = curve.runs[-1], curve.values[-1]
     seen = (
         f"{best.mean():.3f} at ε = {epsilon:g}, trained on real rows {real.mean():.3f},"
         f" majority {guess.mean():.3f}"
     )
-    if len(guess) < FEWEST:
-        return Statement(paper, seen, None, TOO_FEW)
-    holds = below(best, guess)
-    return Statement(paper, seen, holds, "" if holds else "the network does not lead to it")
+    return Look(seen, below(best, guess), clear=True)
+
+
+_CLASSIFIERS = (
+    Claim(
+        "More privacy costs accuracy: fewer mistakes as ε grows ({target})",
+        goes("misclassified", "epsilon", "falls", digits=3),
+        "not clearly so",
+        only={"method": "privbayes"},
+        each="target",
+    ),
+    Claim(
+        "Synthetic rows serve to train a classifier: better than the majority ({target})",
+        _beats_guess,
+        "the network does not lead to it",
+        each="target",
+    ),
+)
 
 
 FIGURES = (
@@ -287,16 +266,28 @@ FIGURES = (
         "privbayes-marginals",
         "PrivBayes: distances of the marginals of synthetic rows, against ε",
         marginal_tasks,
-        draw_marginals,
-        marginal_verdict,
+        [
+            Plot(
+                "privbayes-marginals",
+                "Synthetic rows: mean total variation distance of marginals",
+                "epsilon", "distance", panels="ways", shown=at_every_epsilon,
+            )
+        ],
+        _MARGINALS,
         minutes=2,
     ),
     Figure(
         "privbayes-classification",
         "PrivBayes: classifiers that learned from synthetic rows, against ε",
         classifier_tasks,
-        draw_classifiers,
-        classifier_verdict,
+        [
+            Plot(
+                "privbayes-classification",
+                "Classifiers that learned from synthetic rows, tested on real ones",
+                "epsilon", "misclassified", panels="target", log="x", shown=at_every_epsilon,
+            )
+        ],
+        _CLASSIFIERS,
         minutes=2,
     ),
-)
+)  # fmt: skip

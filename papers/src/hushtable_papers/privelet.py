@@ -21,17 +21,15 @@ from functools import partial
 
 from hushtable_papers import privelet_census, privelet_claims, privelet_time
 from hushtable_papers.figure import Figure
-from hushtable_papers.privelet_claims import PaperFigures
 
 
 def _census(name: str, country: str, coverage: int, selectivity: int, minutes: float) -> Figure:
-    numbers = PaperFigures(coverage, selectivity)
     return Figure(
         name=name,
         title=f"Privelet, Figures {coverage} and {selectivity}: errors of range counts, {country}",
         tasks=partial(privelet_census.tasks, name),
-        draw=privelet_census.draw,
-        verdict=partial(privelet_claims.verdict, numbers),
+        plots=privelet_census.PLOTS,
+        claims=privelet_claims.claims(coverage, selectivity),
         minutes=minutes,
     )
 
@@ -43,8 +41,8 @@ FIGURES = (
         name="privelet-time",
         title="Privelet, Figures 13 and 14: time against the number of people and of cells",
         tasks=privelet_time.tasks,
-        draw=privelet_time.draw,
-        verdict=privelet_time.verdict,
+        plots=privelet_time.PLOTS,
+        claims=privelet_time.CLAIMS,
         minutes=6,
     ),
 )

@@ -7,26 +7,22 @@ and genders one by one, as the paper has it.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
-from hushtable.evaluation.plots import draw_lines
 from hushtable.evaluation.range_errors import Known, range_errors
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import MadeUpTable, brazil, us
 from hushtable.schema import Schema
 from hushtable_papers.coarser import coarser_counts, coarser_schema
-from hushtable_papers.figure import Setting
+from hushtable_papers.figure import Plot, Setting
 from hushtable_papers.privelet_claims import BASIC_FAILS, LARGE_ERROR
 
 CENSUSES: dict[str, tuple[Callable[..., MadeUpTable], int]] = {
@@ -40,36 +36,30 @@ SEED = 1
 
 
 def tasks(name: str, setting: Setting) -> list[Task]:
-    """The paper's sizes; the quick run has fewer people, coarser domains and fewer questions."""
-    full_rows = CENSUSES[name][1]
-    return census_tasks(
-        name,
-        rows=setting.size(30_000, full_rows),
-        step=setting.size(10, 1),
-        asked=setting.size(2_000, 40_000),
-        epsilons=EPSILONS[::3] if setting.quick else EPSILONS,
-        repetitions=setting.size(1, 3),
-    )
+    """Releases for each mechanism and ε; people are made up when the first one needs them.
 
-
-def census_tasks(
-    name: str,
-    *,
-    rows: int,
-    step: int,
-    asked: int,
-    epsilons: Sequence[str] = EPSILONS,
-    repetitions: int = 1,
-) -> list[Task]:
-    """Releases for each mechanism and ε; people are made up when the first one needs them."""
-    made = CENSUSES[name][0](rows, seed=SEED)
+    The paper's sizes; the quick run has fewer people, coarser domains and fewer questions.
+    """
+    make, full_rows = CENSUSES[name]
+    rows, step = setting.size(30_000, full_rows), setting.size(10, 1)
+    asked = setting.size(2_000, 40_000)
+    made = make(rows, seed=SEED)
     schema = replace(coarser_schema(made.schema, step), neighbours="replace-one")
     known = cache(lambda: _known(made, schema, step, asked))
+    same: Key = {
+        "experiment": name,
+        "rows": rows,
+        "domain": " × ".join(map(str, schema.shape)),
+        "cells": schema.cells,
+        "asked": asked,
+        "neighbours": schema.neighbours,
+    }
+    epsilons = EPSILONS[::3] if setting.quick else EPSILONS
     return [
-        _task(known, _key(name, schema, rows, asked, mechanism, epsilon, repetition))
-        for epsilon, mechanism, repetition in itertools.product(
-            epsilons, MECHANISMS, range(repetitions)
-        )
+        _task(known, same, mechanism, epsilon, repetition)
+        for epsilon in epsilons
+        for mechanism in MECHANISMS
+        for repetition in range(setting.size(1, 3))
     ]
 
 
@@ -78,38 +68,24 @@ def _known(made: MadeUpTable, schema: Schema, step: int, asked: int) -> Known:
     return Known.of(schema.name, schema, counts, random_ranges(schema, asked, seed=SEED))
 
 
-def _key(
-    name: str,
-    schema: Schema,
-    rows: int,
-    asked: int,
-    mechanism: str,
-    epsilon: str,
-    repetition: int,
-) -> dict[str, str | int | float]:
-    return {
-        "experiment": name,
-        "rows": rows,
-        "domain": " × ".join(map(str, schema.shape)),
-        "cells": schema.cells,
-        "asked": asked,
-        "neighbours": schema.neighbours,
+def _task(
+    known: Callable[[], Known], same: Key, mechanism: str, epsilon: str, repetition: int
+) -> Task:
+    identity = "" if mechanism == "basic" else IDENTITY
+    key: Key = {
+        **same,
         "mechanism": mechanism,
-        "identity": "" if mechanism == "basic" else IDENTITY,
+        "identity": identity,
         "epsilon": float(epsilon),
         "repetition": repetition,
         "seed": SEED,
     }
 
-
-def _task(known: Callable[[], Known], key: dict[str, str | int | float]) -> Task:
     def run() -> list[Row]:
-        noise: Key = key
-        settings = {"identity": IDENTITY} if key["identity"] else {}
-        mechanism, epsilon = str(key["mechanism"]), key["epsilon"]
-        entropy = task_entropy(noise, seed=SEED)
+        settings = {"identity": identity} if identity else {}
+        entropy = task_entropy(key, seed=SEED)
         failing = {BASIC_FAILS: basic_fails(known(), float(epsilon))}
-        return range_errors(known(), mechanism, epsilon, settings, entropy, failing)
+        return range_errors(known(), mechanism, float(epsilon), settings, entropy, failing)
 
     return Task(key, run)
 
@@ -125,28 +101,20 @@ def basic_fails(known: Known, epsilon: float) -> NDArray[np.bool_]:
     return np.asarray(math.sqrt(2 / math.pi) * deviations > LARGE_ERROR * known.at_least_sane)
 
 
-def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
-    """Error against coverage, absolute and square; relative error against selectivity."""
-    return [
-        _plot(results, folder, "coverage", "absolute"),
-        _plot(results, folder, "coverage", "square"),
-        _plot(results, folder, "selectivity", "relative"),
-    ]
-
-
-def _plot(results: pa.Table, folder: Path, group: str, error: str) -> Path:
+def _plot(group: str, error: str) -> Plot:
+    """An error against coverage or selectivity."""
     x, y = f"mean_{group}", f"mean_{error}_error"
-    # A fifth of the questions may have no rows at all: a logarithmic axis has no place for it.
-    shown = results.filter(pc.greater(results[x], 0))
-    path = folder / f"{error}-error.png"
-    draw_lines(
-        shown,
-        path,
-        x=x,
-        y=y,
-        panels="epsilon",
-        where={"group": group},
-        title=f"{error.capitalize()} error of range counts, by fifths of their {group}",
+    return Plot(
+        f"{error}-error", f"{error.capitalize()} error of range counts, by fifths of their {group}",
+        x, y, ("mechanism",), "epsilon", where={"group": group},
         names={x: f"mean {group}", y: f"mean {error} error"},
-    )
-    return path
+        # A fifth of the questions may have no rows at all: a logarithmic axis has no place for it.
+        shown=lambda results: results.filter(pc.greater(results[x], 0)),
+    )  # fmt: skip
+
+
+PLOTS = (
+    _plot("coverage", "absolute"),
+    _plot("coverage", "square"),
+    _plot("selectivity", "relative"),
+)

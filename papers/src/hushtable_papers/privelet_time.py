@@ -8,20 +8,19 @@ kernels are compiled. There is no ledger: nothing of this is private, and nothin
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hushtable.arrays import Floats
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
-from hushtable.evaluation.plots import draw_lines
 from hushtable.generators import MadeUpTable, timing
 from hushtable.scratch import spill_folder
-from hushtable_papers.figure import Setting, Statement
+from hushtable_papers.claims import Claim, Look, Results
+from hushtable_papers.figure import Plot, Setting
 
 MECHANISMS: dict[str, dict[str, str]] = {
     "basic": {},
@@ -101,18 +100,6 @@ def _seconds(folder: Path, made: MadeUpTable, mechanism: str, settings: Mapping[
         return time.perf_counter() - start
 
 
-def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
-    """Both figures: straight axes for the people, logarithmic ones for the cells."""
-    best = quickest(results)
-    plots = []
-    for along, log in (("rows", ""), ("cells", "xy")):
-        path = folder / f"time-by-{along}.png"
-        title = f"Time from a file to a release, by the number of {along}"
-        draw_lines(best, path, x=along, y="seconds", where={"along": along}, log=log, title=title)
-        plots.append(path)
-    return plots
-
-
 def quickest(results: pa.Table) -> pa.Table:
     """The shortest time of each mechanism at each point: the others were disturbed."""
     keys = ["along", "mechanism", "rows", "cells"]
@@ -120,47 +107,57 @@ def quickest(results: pa.Table) -> pa.Table:
     return best.rename_columns([*keys, "seconds"]).sort_by([(key, "ascending") for key in keys])
 
 
-def verdict(results: pa.Table) -> list[Statement]:
-    """The statements of §8.2."""
-    best = quickest(results)
-    return [
-        _linear(best, "rows", "All three run in linear time with respect to n (Figure 13)"),
-        _linear(best, "cells", "All three scale almost linearly with m (Figure 14)"),
-        _order(best),
-    ]
+PLOTS = tuple(
+    Plot(
+        f"time-by-{along}", f"Time from a file to a release, by the number of {along}",
+        along, "seconds", ("mechanism",), log=log, where={"along": along}, shown=quickest,
+    )
+    for along, log in (("rows", ""), ("cells", "xy"))
+)  # fmt: skip
+"""Both figures: straight axes for the people, logarithmic ones for the cells."""
 
 
-def _linear(best: pa.Table, along: str, paper: str) -> Statement:
+def _line(results: Results, along: str, mechanism: str) -> tuple[Floats, Floats]:
+    """The shortest time at each point."""
+    curve = results.curve("seconds", along, along=along, mechanism=mechanism)
+    return np.array(curve.values, np.float64), np.array([held.min() for held in curve.runs])
+
+
+def _linear(along: str, results: Results) -> Look:
     seen, off = [], []
     for mechanism in MECHANISMS:
-        x, seconds = _line(best, along, mechanism)
+        x, seconds = _line(results, along, mechanism)
         slope, start = np.polyfit(x, seconds, 1)
         off.append(float(np.max(np.abs(start + slope * x - seconds) / seconds)))
         grown = f"{seconds[0]:.2g} s to {seconds[-1]:.2g} s (× {seconds[-1] / seconds[0]:.1f})"
         seen.append(f"{mechanism} {grown}, at most {off[-1]:.0%} off a line")
     times = f"{along} × {x[-1] / x[0]:.1f}"
-    holds = max(off) <= OFF_THE_LINE
-    why = "" if holds else f"a time is more than {OFF_THE_LINE:.0%} off a straight line"
-    return Statement(paper, f"{times}: {'; '.join(seen)}", holds, why)
+    return Look(f"{times}: {'; '.join(seen)}", max(off) <= OFF_THE_LINE)
 
 
-def _order(best: pa.Table) -> Statement:
-    sums = {m: sum(_of(best, m)["seconds"].to_pylist()) for m in MECHANISMS}
-    holds = sums["basic"] < sums["privelet+"] < sums["privelet*"]
+def _order(results: Results) -> Look:
+    sums = {
+        m: sum(float(_line(results, along, m)[1].sum()) for along in ("rows", "cells"))
+        for m in MECHANISMS
+    }
     relative = ", ".join(f"{m} {seconds / sums['basic']:.2f}" for m, seconds in sums.items())
-    return Statement(
+    holds = sums["basic"] < sums["privelet+"] < sums["privelet*"]
+    return Look(f"all times together, relative to Basic: {relative}", holds)
+
+
+_CROOKED = f"a time is more than {OFF_THE_LINE:.0%} off a straight line"
+CLAIMS = (
+    Claim(
+        "All three run in linear time with respect to n (Figure 13)",
+        partial(_linear, "rows"),
+        _CROOKED,
+    ),
+    Claim(
+        "All three scale almost linearly with m (Figure 14)", partial(_linear, "cells"), _CROOKED
+    ),
+    Claim(
         "Privelet* takes longer than Privelet+, and both longer than Basic (§8.2)",
-        f"all times together, relative to Basic: {relative}",
-        holds,
-        "" if holds else "much of the time is counting and writing, which all three share",
-    )
-
-
-def _line(best: pa.Table, along: str, mechanism: str) -> tuple[Floats, Floats]:
-    chosen = _of(best, mechanism)
-    chosen = chosen.filter(pc.equal(chosen["along"], along)).sort_by(along)
-    return chosen[along].to_numpy().astype(float), chosen["seconds"].to_numpy()
-
-
-def _of(best: pa.Table, mechanism: str) -> pa.Table:
-    return best.filter(pc.equal(best["mechanism"], mechanism))
+        _order,
+        "much of the time is counting and writing, which all three share",
+    ),
+)

@@ -14,7 +14,8 @@ from typing import Any
 from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Progress, Task, run_experiment
 from hushtable.scratch import whole_file
-from hushtable_papers.figure import Figure, Setting, Statement
+from hushtable_papers.claims import Statement
+from hushtable_papers.figure import Figure, Setting
 from hushtable_papers.real_tables import adult
 from hushtable_papers.sparse_origins import Journeys
 
@@ -77,7 +78,7 @@ def reproduce(
     _make(place)
     results = run_experiment(tasks, place, progress=progress)
     statements = [_judged(statement, chosen) for statement in figure.verdict(results)]
-    plots = tuple(figure.draw(results, place))
+    plots = tuple(plot.draw(results, place) for plot in figure.plots)
     verdict = place / "verdict.md"
     _write(
         verdict, verdict_text(figure, chosen, tasks, statements, [_link(place, p) for p in plots])

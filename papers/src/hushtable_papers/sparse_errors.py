@@ -12,14 +12,14 @@ on disk. Every method meets the same noise on occupied cells: what differs is wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, true_counts
 from hushtable.families import find_mechanism
@@ -38,6 +38,8 @@ from hushtable.schema import Schema
 
 EPSILON = Fraction(1, 10)
 MEAN = 100
+SEED = 1
+Summary = CellSummary | NodeSummary
 Loaded = tuple[Schema, Counts]
 
 
@@ -63,12 +65,7 @@ class MadeUp:
 
     @property
     def key(self) -> dict[str, str | int | float]:
-        return {
-            "cells": self.cells,
-            "density": self.density,
-            "deviation": self.deviation,
-            "places": self.places,
-        }
+        return asdict(self)
 
     @property
     def occupied(self) -> int:
@@ -81,13 +78,7 @@ class MadeUp:
 
 @lru_cache(maxsize=2)
 def _made_up(table: MadeUp) -> Loaded:
-    made = sparse(
-        cells=table.cells,
-        density=table.density,
-        mean=float(MEAN),
-        deviation=table.deviation,
-        places=table.places,
-    )
+    made = sparse(mean=float(MEAN), **asdict(table))
     return made.schema, made.counts()
 
 
@@ -126,19 +117,16 @@ def error_tasks(
     asked: Asked,
     *,
     repetitions: int,
-    seed: int = 1,
 ) -> list[Task]:
     """A task for each method and repetition."""
     return [
-        _task(experiment, table, method, asked, repetition, seed)
+        _task(experiment, table, method, asked, repetition)
         for method in methods
         for repetition in range(repetitions)
     ]
 
 
-def _task(
-    experiment: str, table: Table, method: Method, asked: Asked, repetition: int, seed: int
-) -> Task:
+def _task(experiment: str, table: Table, method: Method, asked: Asked, repetition: int) -> Task:
     settings = {name: str(value) for name, value in method.settings.items()}
     key: Key = {
         "experiment": experiment,
@@ -150,18 +138,18 @@ def _task(
         "epsilon": float(EPSILON),
         "questions": str(asked),
         "repetition": repetition,
-        "seed": seed,
+        "seed": SEED,
     }
 
     def run() -> list[Row]:
         schema, counts = table.load()
-        entropy = task_entropy({**table.key, "repetition": repetition}, seed=seed)
+        entropy = task_entropy({**table.key, "repetition": repetition}, seed=SEED)
         reader = summary_of(schema, counts, method.mechanism, settings, entropy)
         ask = _off_subsets if asked.kind == "subsets" else _off_ranges
         kept = len(reader.kept.places)
         return [
             {"asked": size, "share": size / schema.cells, "kept": kept, **_errors(off, truth)}
-            for size, off, truth in ask(reader, counts, asked, seed)
+            for size, off, truth in ask(reader, counts, asked)
         ]
 
     return Task(key, run)
@@ -169,11 +157,10 @@ def _task(
 
 def summary_of(
     schema: Schema, counts: Counts, mechanism: str, settings: Mapping[str, str], entropy: Entropy
-) -> CellSummary | NodeSummary:
+) -> Summary:
     """A summary of counts that are no secret, and what answers from it."""
-    from hushtable.kernel.noise.bulk import (
-        EntropyNoise,  # compiles kernels: only when they are needed
-    )
+    # Compiles kernels: only when they are needed.
+    from hushtable.kernel.noise.bulk import EntropyNoise
 
     recipe = find_mechanism(mechanism)
     recipe.check(schema, epsilon=EPSILON, settings=settings)
@@ -183,7 +170,7 @@ def summary_of(
     return _reader(schema, content)
 
 
-def _reader(schema: Schema, content: Content) -> CellSummary | NodeSummary:
+def _reader(schema: Schema, content: Content) -> Summary:
     told = content.parameters
     errors = Errors(
         noise=DiscreteLaplace(Fraction(content.noise["scale"])),
@@ -197,28 +184,26 @@ def _reader(schema: Schema, content: Content) -> CellSummary | NodeSummary:
     return NodeSummary(Structure(told["on"], schema.shape), kept, errors)
 
 
-Offs = Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]
+Offs = Iterator[tuple[int, Floats, Integers]]
 
 
-def _off_ranges(reader: CellSummary | NodeSummary, counts: Counts, asked: Asked, seed: int) -> Offs:
+def _off_ranges(reader: Summary, counts: Counts, asked: Asked) -> Offs:
     """By size, how far off the answers to ranges are, and the true answers."""
     (cells,) = counts.shape
     for size in asked.sizes:
-        starts = np.random.default_rng([seed, size]).integers(0, cells - size + 1, (asked.each, 1))
+        starts = np.random.default_rng([SEED, size]).integers(0, cells - size + 1, (asked.each, 1))
         truth = true_counts(counts, Ranges(starts, starts + size))
         yield size, np.asarray(reader.ranges(starts, starts + size)[0] - truth, np.float64), truth
 
 
-def _off_subsets(
-    reader: CellSummary | NodeSummary, counts: Counts, asked: Asked, seed: int
-) -> Offs:
+def _off_subsets(reader: Summary, counts: Counts, asked: Asked) -> Offs:
     """By size, how far off sums over scattered cells are, and the true sums."""
     (cells,) = counts.shape
     dense = np.zeros(cells, np.int64)
     dense[counts.codes] = counts.counts
     off = reader.cells() - dense
     for size in asked.sizes:
-        random = np.random.default_rng([seed, size])
+        random = np.random.default_rng([SEED, size])
         chosen = [random.choice(cells, size, replace=False) for _ in range(asked.each)]
         yield (
             size,
@@ -227,7 +212,7 @@ def _off_subsets(
         )
 
 
-def _errors(off: NDArray[np.float64], truth: NDArray[np.int64]) -> dict[str, Any]:
+def _errors(off: Floats, truth: Integers) -> dict[str, Any]:
     """The mean absolute error and, over questions with an answer, the median relative one."""
     some = truth > 0
     relative = float(np.median(np.abs(off[some]) / truth[some])) if some.any() else None

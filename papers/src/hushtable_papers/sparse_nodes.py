@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.evaluation.experiment import Task
-from hushtable.evaluation.plots import draw_lines
-from hushtable_papers.figure import Figure, Setting
-from hushtable_papers.sparse_claims import Claim, Look, Means, NotMeasuredError, listed, verdict_of
+from hushtable_papers.claims import (
+    Claim,
+    Look,
+    NotMeasuredError,
+    Results,
+    compared,
+    listed,
+    within,
+)
+from hushtable_papers.figure import Figure, Plot, Setting
 from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
-from hushtable_papers.sparse_parameters import NAMES
 
 _PLACES = ("uniform", "skewed")
 _LOW_THETA = 300
@@ -36,25 +40,24 @@ def _tasks(
     for places in _PLACES:
         table = MadeUp(cells=setting.size(20_000, 10**6), places=places)
         asked = Asked(sizes_up_to(table.cells, 0.3), each=setting.size(10, 100))
-        repetitions = setting.size(1, 8)
-        chosen = methods(table.occupied)
+        chosen, repetitions = methods(table.occupied), setting.size(1, 8)
         tasks += error_tasks(experiment, table, chosen, asked, repetitions=repetitions)
     return tasks
 
 
-def _draw(results: pa.Table, path: Path, title: str, by: Sequence[str]) -> Sequence[Path]:
-    names = {**NAMES, "share": "range size (share of the cells)", "places": "occupied places"}
-    draw_lines(
-        results,
-        path,
-        x="share",
-        y="absolute_error",
-        by=by,
+def _plot(name: str, title: str, *more: str, without: Sequence[str] = ()) -> Plot:
+    """Errors by the size of a range, for all methods but some."""
+    return Plot(
+        name,
+        title,
+        "share",
+        by=("method", *more),
         panels="places",
-        names=names,
-        title=title,
+        names={"share": "range size (share of the cells)", "places": "occupied places"},
+        shown=lambda results: results.filter(
+            pc.invert(pc.is_in(results["method"], pa.array(without, pa.string())))
+        ),
     )
-    return [path]
 
 
 # ── dyadic ranges ────────────────────────────────────────────────────────────────────────────────
@@ -77,102 +80,84 @@ def _dyadic_methods(size: int) -> list[Method]:
     ]
 
 
-def _draw_dyadic(results: pa.Table, folder: Path) -> Sequence[Path]:
-    """Two plots: eight lines would be too many for one."""
-    haar = pc.starts_with(results["method"], "haar")
-    dyadic = pc.starts_with(results["method"], "dyadic")
-    alone = pc.is_in(results["method"], pa.array(["dyadic geometric", "dyadic filter"]))
-    parts = {
-        "dyadic": (pc.invert(haar), "Cells and dyadic ranges"),
-        "haar": (pc.or_(pc.invert(dyadic), alone), "Cells, dyadic ranges and Haar coefficients"),
-    }
-    return [
-        path
-        for name, (chosen, title) in parts.items()
-        for path in _draw(results.filter(chosen), folder / f"{name}.png", title, ("method",))
+def _priority_is_worst(results: Results) -> Look:
+    ratios = [
+        results.ratios("dyadic priority", other, "share")
+        for other in ("dyadic filter", "dyadic filter-priority")
     ]
+    least = {share: min(found[share] for found in ratios) for share in ratios[0]}
+    seen = f"priority over the next worst, by share of the space: {listed(least)}"
+    return Look(seen, min(least.values()) > 1)
 
 
-def _against(means: Means, one: str, other: str, by: str = "share", **where: Any) -> dict[Any, Any]:
-    return means.ratios("absolute_error", by, {"method": one}, {"method": other}, **where)
-
-
-def _better_from_a_percent(means: Means) -> Look:
+def _better_from_a_percent(results: Results) -> Look:
     """Where the dyadic filter gets better than noisy cells, and stays so."""
-    ratios = _against(means, "dyadic filter", "geometric", places="uniform")
+    ratios = results.ratios("dyadic filter", "geometric", "share")
     worse = [share for share, ratio in ratios.items() if ratio >= 1]
     better = [share for share in ratios if share > max(worse, default=0.0)]
     seen = f"dyadic filter over geometric, by share of the space: {listed(ratios)}"
-    if not worse or not better:
-        return seen, False
-    return seen, max(worse) <= 0.01 and 0.003 <= min(better) <= 0.03
+    crossing = worse and better and max(worse) <= 0.01 and 0.003 <= min(better) <= 0.03
+    return Look(seen, bool(crossing))
 
 
-def _priority_is_worst(means: Means) -> Look:
-    others = ("dyadic filter", "dyadic filter-priority")
-    ratios = [_against(means, "dyadic priority", other, places="uniform") for other in others]
-    least = {share: min(found[share] for found in ratios) for share in ratios[0]}
-    return f"priority over the next worst, by share of the space: {listed(least)}", (
-        min(least.values()) > 1
-    )
-
-
-def _weakly_by_size(means: Means) -> Look:
-    errors = {
-        share: means.mean("absolute_error", method="dyadic filter", places="uniform", share=share)
-        for share in means.values("share", places="uniform")
-        if share >= 0.01
-    }
+def _weakly_by_size(results: Results) -> Look:
+    means = results.curve("absolute_error", "share", method="dyadic filter").means
+    errors = {share: mean for share, mean in means.items() if share >= 0.01}
     if len(errors) < 2:
         raise NotMeasuredError
     seen = f"error of the dyadic filter, by share of the space: {listed(errors, ',.0f')}"
-    return seen, max(errors.values()) <= 2 * min(errors.values())
+    return Look(seen, max(errors.values()) <= 2 * min(errors.values()))
 
 
-def _filter_helps_where_skewed(means: Means) -> Look:
-    ratios = _against(means, "dyadic filter", "dyadic geometric", places="skewed")
-    return f"dyadic filter over dyadic geometric, by share of the space: {listed(ratios)}", (
-        max(ratios.values()) < 1
-    )
-
-
-def _haar_is_similar(means: Means) -> Look:
-    ratios = _against(means, "haar geometric", "dyadic geometric", places="uniform")
-    return f"Haar over dyadic, by share of the space: {listed(ratios)}", all(
-        0.5 <= ratio <= 2 for ratio in ratios.values()
-    )
-
-
+_UNIFORM, _SKEWED = ({"places": places} for places in _PLACES)
 DYADIC = Figure(
     name="sparse-dyadic",
     title="Sparse data, dyadic ranges: error against the size of a range, beside cells and Haar",
     tasks=lambda setting: _tasks(setting, "sparse-dyadic", _dyadic_methods),
-    draw=_draw_dyadic,
-    verdict=verdict_of(
+    plots=(
+        _plot("dyadic", "Cells and dyadic ranges", without=("haar geometric", "haar filter")),
+        _plot(
+            "haar",
+            "Cells, dyadic ranges and Haar coefficients",
+            without=("dyadic priority", "dyadic filter-priority"),
+        ),
+    ),
+    claims=(
         Claim(
             "Priority sampling is the worst summary of dyadic ranges",
             _priority_is_worst,
+            only=_UNIFORM,
         ),
         Claim(
             "From about 1 % of the space on, dyadic ranges are better than cells",
             _better_from_a_percent,
+            only=_UNIFORM,
         ),
         Claim(
             "From there on the error depends on the size of a range only weakly",
             _weakly_by_size,
+            only=_UNIFORM,
         ),
         Claim(
             "Where occupied cells are close together, a filter improves on geometric noise on"
             " dyadic ranges",
-            _filter_helps_where_skewed,
+            compared("dyadic filter", "dyadic geometric", "share", within(0, 1)),
             "over large ranges the nodes at both ends that a filter drops cost more than the noise"
             " it saves",
+            only=_SKEWED,
         ),
         Claim(
             "Wavelets and dyadic ranges have quite similar errors",
-            _haar_is_similar,
+            compared(
+                "haar geometric",
+                "dyadic geometric",
+                "share",
+                within(0.5, 2),
+                called="Haar over dyadic",
+            ),
             "both have errors that grow with log^1.5 of the cells, but a range weighs a Haar"
             " coefficient by a half at the most, so that its noise counts for less",
+            only=_UNIFORM,
         ),
     ),
     minutes=1.2,
@@ -191,37 +176,31 @@ def _checked_methods(size: int) -> list[Method]:
     ]
 
 
-def _gain(means: Means, method: str, places: str) -> tuple[str, float]:
-    """By which share the check lowers the error, on average over all sizes of a range."""
-    gains = {}
-    for share in means.values("share", places=places, method=method):
-        checked, unchecked = (
-            means.mean("absolute_error", method=method, places=places, share=share, check=check)
-            for check in ("checked", "unchecked")
-        )
-        gains[share] = checked / unchecked
-    average = math.exp(sum(map(math.log, gains.values())) / len(gains))
-    seen = f"{method}: {average:.2f} times the error; by share of the space: {listed(gains)}"
-    return seen, 1 - average
+def _times(results: Results, method: str, places: str) -> tuple[dict[float, float], float]:
+    """By which factor the check changes the error, by the size of a range and on average."""
+    held = results.only(method=method, places=places)
+    times = held.ratios("checked", "unchecked", "share", of="check")
+    return times, math.exp(sum(map(math.log, times.values())) / len(times))
 
 
-def _gains_between(
-    method: str, places: str, low: float, high: float = 1.0
-) -> Callable[[Means], Look]:
-    def look(means: Means) -> Look:
-        seen, gain = _gain(means, method, places)
-        return seen, low <= gain <= high
+def _gains(method: str, places: str, least: float, most: float = 1.0) -> Callable[[Results], Look]:
+    """Whether the check lowers the error by a share within bounds."""
+
+    def look(results: Results) -> Look:
+        times, average = _times(results, method, places)
+        seen = f"{method}: {average:.2f} times the error; by share of the space: {listed(times)}"
+        return Look(seen, least <= 1 - average <= most)
 
     return look
 
 
-def _gains_less(means: Means) -> Look:
+def _gains_less(results: Results) -> Look:
     seen, less = [], True
     for method in ("filter", "filter-priority"):
-        gains = [_gain(means, method, places)[1] for places in ("skewed", "uniform")]
-        seen.append(f"{method} {100 * gains[0]:.0f} % and {100 * gains[1]:.0f} %")
-        less &= gains[1] < gains[0]
-    return f"skewed and uniform: {', '.join(seen)}", less
+        skewed, uniform = (1 - _times(results, method, p)[1] for p in ("skewed", "uniform"))
+        seen.append(f"{method} {100 * skewed:.0f} % and {100 * uniform:.0f} %")
+        less &= uniform < skewed
+    return Look(f"skewed and uniform: {', '.join(seen)}", less)
 
 
 _SHORT_ONLY = (
@@ -237,35 +216,27 @@ CONSISTENCY = Figure(
     name="sparse-consistency",
     title="Sparse data, consistency check of dyadic ranges, uniform and skewed",
     tasks=lambda setting: _tasks(setting, "sparse-consistency", _checked_methods),
-    draw=lambda results, folder: _draw(
-        results,
-        folder / "absolute_error.png",
-        "Dropping nodes with a missing ancestor",
-        ("method", "check"),
-    ),
-    verdict=verdict_of(
+    plots=(_plot("absolute_error", "Dropping nodes with a missing ancestor", "check"),),
+    claims=(
         Claim(
             "On skewed tables the check lowers the error of filters by 30 to 60 %",
-            _gains_between("filter", "skewed", 0.3),
+            _gains("filter", "skewed", 0.3),
             _SHORT_ONLY,
         ),
         Claim(
             "On skewed tables the check lowers the error of filter-priority by 30 to 60 %, or more",
-            _gains_between("filter-priority", "skewed", 0.3),
+            _gains("filter-priority", "skewed", 0.3),
             _SHORT_ONLY,
         ),
-        Claim(
-            "On uniform tables the check helps less than on skewed ones",
-            _gains_less,
-        ),
+        Claim("On uniform tables the check helps less than on skewed ones", _gains_less),
         Claim(
             "On uniform tables the check lowers the error of filters by about 10 %",
-            _gains_between("filter", "uniform", 0.05, 0.15),
+            _gains("filter", "uniform", 0.05, 0.15),
             _MORE_BIAS,
         ),
         Claim(
             "On uniform tables the check lowers the error of filter-priority by about 10 %",
-            _gains_between("filter-priority", "uniform", 0.05, 0.15),
+            _gains("filter-priority", "uniform", 0.05, 0.15),
             "with θ low enough for sampling to matter, most of what passes the filter is noise"
             " without ancestors, and the check leaves less to sample from",
         ),

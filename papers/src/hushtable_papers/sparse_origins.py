@@ -26,13 +26,11 @@ from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Task
-from hushtable.evaluation.plots import draw_lines
 from hushtable.kernel.counting import Counts
 from hushtable.schema import IntegerRange, Schema, ordinal
-from hushtable_papers.figure import Figure, Setting
-from hushtable_papers.sparse_claims import Claim, Look, Means, listed, verdict_of
+from hushtable_papers.claims import Claim, Look, Results, listed, within
+from hushtable_papers.figure import Figure, Plot, Setting
 from hushtable_papers.sparse_errors import Asked, Loaded, Method, error_tasks
-from hushtable_papers.sparse_parameters import NAMES
 
 _SHARES = (0.001, 0.003, 0.01, 0.05, 0.1, 0.2, 0.5)
 _COLUMNS = ("origin", "destination", "flow")
@@ -141,121 +139,112 @@ def _on_nodes(size: int) -> list[Method]:
     ]
 
 
-def _draw(results: pa.Table, folder: Path) -> Sequence[Path]:
-    names = {**NAMES, "share": "share of the cells"}
-    paths = [folder / "subsets.png", folder / "ranges.png"]
-    for path in paths:
-        draw_lines(
-            results,
-            path,
-            x="share",
-            y="absolute_error",
-            by=("method",),
-            names=names,
-            where={"experiment": f"sparse-origins, {path.stem}"},
-            title=f"Journeys by origin and destination: {path.stem}",
-        )
-    return paths
+def _plot(kind: str) -> Plot:
+    return Plot(
+        kind,
+        f"Journeys by origin and destination: {kind}",
+        "share",
+        names={"share": "share of the cells"},
+        where=_asked_of(kind),
+    )
+
+
+def _asked_of(kind: str) -> dict[str, str]:
+    return {"experiment": f"sparse-origins, {kind}"}
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ratios(means: Means, kind: str, one: str, other: str, least: float = 0.0) -> dict[str, float]:
-    """How many times the error of another method one has, by share of the cells in %."""
-    found = means.ratios(
-        "absolute_error",
-        "share",
-        {"method": one},
-        {"method": other},
-        experiment=f"sparse-origins, {kind}",
-    )
-    return {f"{100 * share:.2g} %": ratio for share, ratio in found.items() if share >= least}
-
-
 def _compared(
-    kind: str, one: str, other: str, holds: Callable[[list[float]], bool], least: float = 0.0
-) -> Callable[[Means], Look]:
-    def look(means: Means) -> Look:
-        ratios = _ratios(means, kind, one, other, least)
+    one: str, other: str, holds: Callable[[list[float]], bool], least: float = 0.0
+) -> Callable[[Results], Look]:
+    """How many times the error of another method one has, by share of the cells in %."""
+
+    def look(results: Results) -> Look:
+        found = results.ratios(one, other, "share")
+        ratios = {_percent(share): ratio for share, ratio in found.items() if share >= least}
         seen = f"{one} over {other}, by share of the cells: {listed(ratios)}"
-        return seen, holds(list(ratios.values()))
+        return Look(seen, holds(list(ratios.values())))
 
     return look
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _average(ratios: list[float]) -> float:
     return sum(ratios) / len(ratios)
 
 
-def _relative(means: Means) -> Look:
-    where = {"experiment": "sparse-origins, subsets"}
+def _relative(results: Results) -> Look:
     errors = {
-        f"{method} at {100 * share:.2g} %": 100
-        * means.mean("relative_error", method=method, share=share, **where)
+        f"{method} at {_percent(share)}": 100 * mean
         for method in ("geometric", "priority", "filter-priority")
-        for share in means.values("share", **where)
+        for share, mean in results.curve("relative_error", "share", method=method).means.items()
         if share >= 0.045
     }
-    return f"median relative error in %: {listed(errors)}", max(errors.values()) < 0.8
+    return Look(f"median relative error in %: {listed(errors)}", max(errors.values()) < 0.8)
 
 
 ORIGINS = Figure(
     name="sparse-origins",
     title="Sparse data: journeys by origin and destination, subsets and ranges",
     tasks=_tasks,
-    draw=_draw,
-    verdict=verdict_of(
+    plots=(_plot("subsets"), _plot("ranges")),
+    claims=(
         Claim(
             "Filters are inaccurate here: they wipe out many small values",
-            _compared("subsets", "filter", "geometric", lambda found: found[-1] >= 2),
+            _compared("filter", "geometric", lambda found: found[-1] >= 2),
+            only=_asked_of("subsets"),
         ),
         Claim(
             "Priority and filter-priority are not much worse than geometric for most subsets",
             _compared(
-                "subsets",
                 "filter-priority",
                 "geometric",
                 lambda found: sorted(found)[len(found) // 2] <= 1.25,
             ),
             "where a sixth of the cells is kept, sampling adds more variance than the noise has",
+            only=_asked_of("subsets"),
         ),
         Claim(
             "Priority is better than geometric for subsets of 20 % of the cells and more",
-            _compared("subsets", "priority", "geometric", lambda found: max(found) < 1, least=0.19),
+            _compared("priority", "geometric", within(0, 1), least=0.19),
             "an unbiased sample of noisy counts has the variance of the noise and of the sampling:"
             " it cannot have less error than all of the noisy counts",
+            only=_asked_of("subsets"),
         ),
         Claim(
             "Relative errors of subsets of 5 % of the cells and more are below 0.8 %",
             _relative,
             "the noise of a share of the cells grows with its root, the count in proportion: the"
             " paper's table is a hundred times as large",
+            only=_asked_of("subsets"),
         ),
         Claim(
             "Dyadic ranges are better than cells from about 1 % of the cells on",
-            _compared(
-                "ranges", "dyadic filter", "geometric", lambda found: max(found) < 1, least=0.0095
-            ),
+            _compared("dyadic filter", "geometric", within(0, 1), least=0.0095),
             "1 % of fewer cells than the paper's 16 million has less noise, and the levels of a"
             " tree over them hardly less",
+            only=_asked_of("ranges"),
         ),
         Claim(
             "On dyadic ranges a filter improves on geometric noise",
-            _compared(
-                "ranges", "dyadic filter", "dyadic geometric", lambda found: _average(found) < 1
-            ),
+            _compared("dyadic filter", "dyadic geometric", lambda found: _average(found) < 1),
             "what it drops at the ends of a range costs more than the noise it saves",
+            only=_asked_of("ranges"),
         ),
         Claim(
             "The consistency check lowers the error by about 10 %",
             _compared(
-                "ranges",
                 "dyadic filter, checked",
                 "dyadic filter",
                 lambda found: 0.8 <= _average(found) <= 0.95,
             ),
             "it drops noise near the leaves only, of which ranges of many cells have little",
+            only=_asked_of("ranges"),
         ),
     ),
     minutes=0.5,

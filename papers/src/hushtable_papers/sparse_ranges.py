@@ -12,41 +12,28 @@ of the cells.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Sequence
 
 from hushtable.evaluation.experiment import Task
-from hushtable.evaluation.plots import draw_lines
-from hushtable_papers.figure import Figure, Setting
-from hushtable_papers.sparse_claims import Claim, Look, Means, listed, verdict_of
+from hushtable_papers.claims import Claim, Look, Results, compared, listed, within
+from hushtable_papers.figure import Figure, Plot, Setting
 from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
-from hushtable_papers.sparse_parameters import NAMES
 
-_WORSE = 1.1
 _BEST_THETA = {0.1: 40, 0.05: 45, 0.02: 50, 0.01: 60}
+_GEOMETRIC = Method("geometric", "geometric")
+_FILTER = Method("filter", "filter", {"theta": 60})
+_better, _no_worse = within(0, 1), within(0, 1.1)
 
 
 def _tasks(
     setting: Setting, experiment: str, table: MadeUp, methods: Sequence[Method]
 ) -> list[Task]:
     asked = Asked(sizes_up_to(table.cells), each=setting.size(10, 100))
-    repetitions = setting.size(1, 12)
-    return error_tasks(experiment, table, methods, asked, repetitions=repetitions)
+    return error_tasks(experiment, table, methods, asked, repetitions=setting.size(1, 12))
 
 
 def _cells(setting: Setting) -> int:
     return setting.size(20_000, 10**6)
-
-
-def _geometric() -> Method:
-    return Method("geometric", "geometric")
-
-
-def _filter(theta: int = 60) -> Method:
-    return Method("filter", "filter", {"theta": theta})
 
 
 def _combined(size: int, theta: int, name: str = "filter-priority") -> Method:
@@ -57,41 +44,13 @@ def _priority(size: int) -> Method:
     return Method("priority", "priority", {"size": size})
 
 
-def _drawn(title: str, panels: str | None = None) -> Callable[[pa.Table, Path], Sequence[Path]]:
-    """What draws absolute and relative errors against the size of a range."""
-
-    def draw(results: pa.Table, folder: Path) -> Sequence[Path]:
-        paths = [folder / "absolute_error.png", folder / "relative_error.png"]
-        names = {**NAMES, "asked": "range size (cells)", "deviation": "σ"}
-        for path in paths:
-            draw_lines(
-                results,
-                path,
-                x="asked",
-                y=path.stem,
-                by=("method",),
-                panels=panels,
-                names=names,
-                title=title,
-            )
-        return paths
-
-    return draw
-
-
-def _against(means: Means, one: str, other: str, **where: Any) -> dict[int, float]:
-    """How many times the error of another method one has, by the size of a range."""
-    return means.ratios("absolute_error", "asked", {"method": one}, {"method": other}, **where)
-
-
-def _compared(one: str, other: str, most: float, **where: Any) -> Callable[[Means], Look]:
-    """Whether a method has at most so many times the error of another, at every size."""
-
-    def look(means: Means) -> Look:
-        ratios = _against(means, one, other, **where)
-        return f"{one} over {other}, by range size: {listed(ratios)}", max(ratios.values()) < most
-
-    return look
+def _plots(title: str, panels: str | None = None) -> tuple[Plot, ...]:
+    """Absolute and relative errors against the size of a range."""
+    names = {"asked": "range size (cells)", "deviation": "σ"}
+    return tuple(
+        Plot(error, title, "asked", error, panels=panels, names=names)
+        for error in ("absolute_error", "relative_error")
+    )
 
 
 # ── the default table ────────────────────────────────────────────────────────────────────────────
@@ -101,8 +60,8 @@ def _range_tasks(setting: Setting) -> Sequence[Task]:
     table = MadeUp(cells=_cells(setting))
     n, total = table.occupied, int(table.load()[1].counts.sum())
     methods = [
-        _geometric(),
-        _filter(),
+        _GEOMETRIC,
+        _FILTER,
         Method("one-sided filter", "filter", {"theta": 60, "sides": "one"}),
         Method("threshold", "threshold", {"size": n, "total": total}),
         _priority(n),
@@ -112,56 +71,45 @@ def _range_tasks(setting: Setting) -> Sequence[Task]:
     return _tasks(setting, "sparse-ranges", table, methods)
 
 
-def _relative_at_100(means: Means) -> Look:
+def _relative_at_100(results: Results) -> Look:
     errors = {
-        method: 100 * means.mean("relative_error", method=method, asked=100)
+        method: 100 * results.mean("relative_error", method=method, asked=100)
         for method in ("geometric", "filter", "filter-priority")
     }
     seen = f"median relative error in % at 100 cells: {listed(errors, '.1f')}"
-    return seen, all(3 <= error <= 7 for error in errors.values())
+    return Look(seen, within(3, 7)(list(errors.values())))
 
 
-def _relative_falls(means: Means) -> Look:
-    sizes = means.values("asked")
-    seen, falls = [], True
-    for method in means.values("method"):
-        errors = [means.mean("relative_error", method=method, asked=size) for size in sizes]
+def _relative_falls(results: Results) -> Look:
+    sizes, seen, falls = results.values("asked"), [], True
+    for method in results.values("method"):
+        errors = list(results.curve("relative_error", "asked", method=method).means.values())
         seen.append(f"{method} {100 * errors[0]:.1f} to {100 * errors[-1]:.2f}")
         falls &= all(b < a for a, b in itertools.pairwise(errors))
-    return f"in %, from {sizes[0]:,} to {sizes[-1]:,} cells: {', '.join(seen)}", falls
+    return Look(f"in %, from {sizes[0]:,} to {sizes[-1]:,} cells: {', '.join(seen)}", falls)
 
 
-def _filter_is_best(means: Means) -> Look:
-    medium = [size for size in means.values("asked") if size <= means.mean("cells") / 100]
-    best = {}
-    for size in medium:
-        errors = {
-            method: means.mean("absolute_error", method=method, asked=size)
-            for method in ("geometric", "filter", "priority", "filter-priority")
-        }
-        best[size] = min(errors, key=lambda method: errors[method])
+def _filter_is_best(results: Results) -> Look:
+    medium = results.mean("cells") / 100
+    curves = {
+        method: results.curve("absolute_error", "asked", method=method).means
+        for method in ("geometric", "filter", "priority", "filter-priority")
+    }
+    best = {
+        size: min(curves, key=lambda method: curves[method][size])
+        for size in curves["filter"]
+        if size <= medium
+    }
     named = ", ".join(f"{size:,}: {name}" for size, name in best.items())
-    return f"least error by range size: {named}", set(best.values()) == {"filter"}
-
-
-def _samples_overtake(means: Means) -> Look:
-    ratios = _against(means, "priority", "filter")
-    return f"priority over filter, by range size: {listed(ratios)}", list(ratios.values())[-1] < 1
-
-
-def _sometimes_better(means: Means) -> Look:
-    ratios = _against(means, "filter-priority", "geometric")
-    return f"filter-priority over geometric, by range size: {listed(ratios)}", (
-        min(ratios.values()) < 1 / _WORSE
-    )
+    return Look(f"least error by range size: {named}", set(best.values()) == {"filter"})
 
 
 RANGES = Figure(
     name="sparse-ranges",
     title="Sparse data: error against the size of a range, default table",
     tasks=_range_tasks,
-    draw=_drawn("Errors of ranges, a tenth of the cells occupied, ε = 0.1"),
-    verdict=verdict_of(
+    plots=_plots("Errors of ranges, a tenth of the cells occupied, ε = 0.1"),
+    claims=(
         Claim(
             "All but the samples have a relative error of about 5 % at 100 cells",
             _relative_at_100,
@@ -178,13 +126,19 @@ RANGES = Figure(
             _filter_is_best,
             "what a filter drops of occupied cells adds up over a range, noise only by its root",
         ),
-        Claim("Samples are preferable to filters where ranges are large", _samples_overtake),
+        Claim(
+            "Samples are preferable to filters where ranges are large",
+            compared("priority", "filter", "asked", lambda found: found[-1] < 1),
+        ),
         Claim(
             "Filter-priority is no worse than geometric, which keeps everything",
-            _compared("filter-priority", "geometric", _WORSE),
+            compared("filter-priority", "geometric", "asked", _no_worse),
             "the bias of its filter grows with the range, the noise of geometric with its root",
         ),
-        Claim("Filter-priority is even better than geometric at some sizes", _sometimes_better),
+        Claim(
+            "Filter-priority is even better than geometric at some sizes",
+            compared("filter-priority", "geometric", "asked", lambda found: min(found) < 1 / 1.1),
+        ),
     ),
     minutes=0.7,
 )
@@ -198,37 +152,35 @@ def _density_tasks(setting: Setting) -> Sequence[Task]:
     for density in (0.1, 0.01) if setting.quick else _BEST_THETA:
         table = MadeUp(cells=_cells(setting), density=density)
         n = table.occupied
-        methods = [_geometric(), _filter(), _priority(n), _combined(n, _BEST_THETA[density])]
+        methods = [_GEOMETRIC, _FILTER, _priority(n), _combined(n, _BEST_THETA[density])]
         tasks += _tasks(setting, "sparse-density", table, methods)
     return tasks
 
 
-def _gain_grows(means: Means) -> Look:
+def _gain_grows(results: Results) -> Look:
     size = 1000
-    gains = {
-        density: means.mean("absolute_error", method="geometric", asked=size, density=density)
-        / means.mean("absolute_error", method="filter-priority", asked=size, density=density)
-        for density in reversed(means.values("density"))
-    }
-    found = list(gains.values())
-    grows = all(a < b for a, b in itertools.pairwise(found)) and len(found) > 1
+    found = results.only(asked=size).ratios("geometric", "filter-priority", "density")
+    gains = dict(reversed(found.items()))
+    grows = all(a < b for a, b in itertools.pairwise(gains.values())) and len(gains) > 1
     seen = f"geometric over filter-priority at {size:,} cells, by density: {listed(gains)}"
-    return seen, grows
+    return Look(seen, grows)
 
 
 DENSITY = Figure(
     name="sparse-density",
     title="Sparse data: error against the size of a range, by density",
     tasks=_density_tasks,
-    draw=_drawn("Errors of ranges, by the share of cells that are occupied", panels="density"),
-    verdict=verdict_of(
+    plots=_plots("Errors of ranges, by the share of cells that are occupied", panels="density"),
+    claims=(
         Claim(
             "At a density of 0.01, filters are better than samples at all sizes",
-            _compared("filter", "priority", 1.0, density=0.01),
+            compared("filter", "priority", "asked", _better),
+            only={"density": 0.01},
         ),
         Claim(
             "At a density of 0.01, filter-priority is better than geometric at all sizes",
-            _compared("filter-priority", "geometric", 1.0, density=0.01),
+            compared("filter-priority", "geometric", "asked", _better),
+            only={"density": 0.01},
         ),
         Claim("The sparser the table, the more a summary gains on geometric", _gain_grows),
     ),
@@ -245,8 +197,8 @@ def _sigma_tasks(setting: Setting) -> Sequence[Task]:
         table = MadeUp(cells=_cells(setting), deviation=deviation)
         n = table.occupied
         methods = [
-            _geometric(),
-            _filter(),
+            _GEOMETRIC,
+            _FILTER,
             _priority(n),
             _combined(n, 30),
             _combined(2 * n, 20, "filter-priority, twice the size"),
@@ -255,58 +207,63 @@ def _sigma_tasks(setting: Setting) -> Sequence[Task]:
     return tasks
 
 
-def _filter_suffers(means: Means) -> Look:
-    size = round(means.mean("cells")) // 100
+def _filter_suffers(results: Results) -> Look:
+    size = round(results.mean("cells")) // 100
     low, high = (
-        means.mean("absolute_error", method="filter", asked=size, deviation=deviation)
+        results.mean("absolute_error", method="filter", asked=size, deviation=deviation)
         for deviation in (20.0, 50.0)
     )
-    return f"at {size:,} cells: {low:,.0f} with σ = 20, {high:,.0f} with σ = 50", high >= 2 * low
+    seen = f"at {size:,} cells: {low:,.0f} with σ = 20, {high:,.0f} with σ = 50"
+    return Look(seen, high >= 2 * low)
 
 
-def _samples_overtake_early(means: Means) -> Look:
-    ratios = _against(means, "priority", "filter", deviation=50.0)
+def _samples_overtake_early(results: Results) -> Look:
+    ratios = results.ratios("priority", "filter", "asked")
     first = next((size for size, ratio in ratios.items() if ratio < 1), None)
     where = "nowhere" if first is None else f"from {first:,} cells on"
-    return f"{where}; priority over filter, by range size: {listed(ratios)}", (
-        first is not None and first <= 3000
+    seen = f"{where}; priority over filter, by range size: {listed(ratios)}"
+    return Look(seen, first is not None and first <= 3000)
+
+
+def _better_than_both(results: Results) -> Look:
+    over_filter, over_priority = (
+        results.ratios("filter-priority", other, "asked") for other in ("filter", "priority")
     )
-
-
-def _better_than_both(means: Means) -> Look:
-    worst: dict[int, float] = {}
-    for other in ("filter", "priority"):
-        for size, ratio in _against(means, "filter-priority", other, deviation=50.0).items():
-            worst[size] = max(worst.get(size, 0.0), ratio)
+    worst = {size: max(ratio, over_priority[size]) for size, ratio in over_filter.items()}
     seen = f"filter-priority over the better of filter and priority, by range size: {listed(worst)}"
-    return seen, max(worst.values()) < 1
+    return Look(seen, _better(list(worst.values())))
 
 
+_WIDE = {"deviation": 50.0}
 SIGMA = Figure(
     name="sparse-sigma",
     title="Sparse data: error against the size of a range, counts that vary more",
     tasks=_sigma_tasks,
-    draw=_drawn("Errors of ranges, by the deviation of the occupied cells", panels="deviation"),
-    verdict=verdict_of(
+    plots=_plots("Errors of ranges, by the deviation of the occupied cells", panels="deviation"),
+    claims=(
         Claim("With a larger σ, filters are much worse", _filter_suffers),
         Claim(
             "Samples outperform filters from about a thousand cells on",
             _samples_overtake_early,
             "where they cross depends on σ and θ, which the text does not print; ours: 50 and 60",
+            only=_WIDE,
         ),
         Claim(
             "Filter-priority, with a smaller θ, is better than either",
             _better_than_both,
             "over short ranges a filter with a higher θ has less noise, and its bias does not show",
+            only=_WIDE,
         ),
         Claim(
             "Summaries are less accurate than geometric",
-            _compared("geometric", "filter-priority", 1.0, deviation=50.0),
+            compared("geometric", "filter-priority", "asked", _better),
+            only=_WIDE,
         ),
         Claim(
             "A summary of twice the size makes filter-priority equal to geometric",
-            _compared("filter-priority, twice the size", "geometric", _WORSE, deviation=50.0),
+            compared("filter-priority, twice the size", "geometric", "asked", _no_worse),
             "over the largest ranges the bias of its filter, θ = 20, shows; elsewhere it is better",
+            only=_WIDE,
         ),
     ),
     minutes=0.8,

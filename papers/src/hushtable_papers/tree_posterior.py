@@ -39,9 +39,7 @@ def level_budgets(epsilon: Fraction, levels: int, kind: str) -> list[Fraction]:
     return parts if kind == "leaves first" else parts[::-1]
 
 
-def least_squares(
-    noisy: Sequence[Integers], children: int, scales: Sequence[Fraction] | None = None
-) -> Floats:
+def least_squares(noisy: Sequence[Integers], scales: Sequence[Fraction] | None = None) -> Floats:
     """The leaves that come closest to all noisy counts; weighted by their variances if known."""
     leaves = len(noisy[-1])
     rows, weights = [], []
@@ -61,7 +59,7 @@ def posterior_means(noisy: Sequence[Integers], children: int, scales: Sequence[F
     Messages are log-likelihoods on a grid of integers about what the counts are near to by least
     squares: of a node's count, by all that was seen below it, and by all else.
     """
-    near = level_sums_of(least_squares(noisy, children, scales), noisy)
+    near = level_sums_of(least_squares(noisy, scales), noisy)
     spread = max(float(np.sqrt(DiscreteLaplace(scale).variance)) for scale in scales)
     size = 1 << int(np.ceil(np.log2(2 * _REACH * spread)))
     grid = np.arange(-size // 2, size // 2)
