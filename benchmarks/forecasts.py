@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.counting import schema as brazil
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.noise.bulk import EntropyNoise

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.families.linear.intervals import AllRanges, Along, Listed
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Product
 from hushtable.planner.forecast import Setting
 from hushtable.planner.workload import Workload

@@ -27,7 +27,7 @@ from plan_cases import (
 import hushtable
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.families.linear.intervals import AllRanges, Listed, mean_gains, some_of
-from hushtable.families.linear.reading import ProductReading, reading_of
+from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sparse_laws import seeded
 
-from hushtable.families.sparse.forecast import (
+from hushtable.families.sparse.expected import (
     expected_empty,
     filter_for_size,
     forecast,
@@ -105,7 +105,7 @@ def test_large_ranges_are_better_from_nodes(on: Any) -> None:
 
 def test_forecasts_need_neither_data_nor_noise() -> None:
     code = (
-        "import sys, hushtable.families.sparse.forecast as f; "
+        "import sys, hushtable.families.sparse.expected as f; "
         "banned = ('hushtable.kernel.noise', 'hushtable.kernel.counting',"
         " 'hushtable.kernel.curator', 'numba',"
         " 'duckdb', 'ibis', 'pyarrow', 'cryptography'); "

@@ -22,7 +22,7 @@ import pyarrow as pa
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import Key, Row, Task
 from hushtable.evaluation.plots import draw_lines
-from hushtable.families.sparse.forecast import filter_for_size, threshold_for_size
+from hushtable.families.sparse.expected import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import On, Structure
 from hushtable_papers.figure import Figure, Setting

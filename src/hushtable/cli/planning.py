@@ -17,7 +17,7 @@ from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.evaluation.shapes import ShapeForecast
-    from hushtable.families.sparse.plan import SummaryForecast
+    from hushtable.families.sparse.forecast import SummaryForecast
     from hushtable.planner import Forecast, Plan
 
 
@@ -229,7 +229,7 @@ def _print_command(found: Plan, schema: Path) -> None:
 
 def _print_summaries(found: Plan) -> None:
     """What summaries of a sparse table would be like, if the declared figures are right."""
-    from hushtable.families.sparse.plan import DEFAULT_PEOPLE
+    from hushtable.families.sparse.forecast import DEFAULT_PEOPLE
 
     rows = [
         [

@@ -12,9 +12,9 @@ from typing import cast
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.linear.coefficients import NoisyCoefficients, weights_of
 from hushtable.families.linear.intervals import Along, even_points, some_of
-from hushtable.families.linear.reading import AxisReading, ProductReading, reading_of
+from hushtable.families.linear.read.coefficients import NoisyCoefficients, weights_of
+from hushtable.families.linear.read.transforms import AxisReading, ProductReading, reading_of
 from hushtable.families.linear.rows import Row
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.privacy.loss import Exposure

@@ -16,7 +16,7 @@ from hushtable.arrays import available_memory
 from hushtable.errors import OptionError
 from hushtable.families.linear.bounds import range_bound
 from hushtable.families.linear.choices import choices, describe, has_trees, tree, wavelet
-from hushtable.families.sparse.plan import SummaryForecast, summaries
+from hushtable.families.sparse.forecast import SummaryForecast, summaries
 from hushtable.kernel.maps import AxisTransform, Identity, Product, Tree
 from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
 from hushtable.planner.forecast import Forecaster, Setting, Sized, law_of

@@ -20,7 +20,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import OptionError
-from hushtable.families.linear.reading import AxisReading
+from hushtable.families.linear.read.transforms import AxisReading
 from hushtable.schema import Attribute
 
 # Axes up to here are gone through code by code; of longer ones an even choice of intervals is.

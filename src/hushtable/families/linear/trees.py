@@ -11,7 +11,7 @@ import numpy as np
 
 from hushtable.arrays import Integers
 from hushtable.families.linear.intervals import AllRanges, Along, some_of
-from hushtable.families.linear.reading import reading_of
+from hushtable.families.linear.read.transforms import reading_of
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
 
 # Intervals by which trees are compared; of short families, all.
