@@ -22,11 +22,14 @@ from hushtable.kernel.maps.rules import Filter, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure, nodes, splits
 from hushtable.kernel.maps.thresholds import smallest
 
+DEFAULT_SIZE = 100_000
+"""What summaries keep unless they are told otherwise."""
+
 _GRID = 2**16
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Expected:
     """What to expect of a summary: how large it is, and how wrong its answers are (root of MSE)."""
 
     size: float
@@ -91,7 +94,7 @@ def threshold_for_size(
 # ── what to expect ───────────────────────────────────────────────────────────────────────────────
 
 
-def forecast(
+def expected_of(
     structure: Structure,
     rule: Rule,
     scale: Fraction,
@@ -99,7 +102,7 @@ def forecast(
     occupied: float,
     count: float,
     cells: float,
-) -> Forecast:
+) -> Expected:
     """Size and errors, for `occupied` non-empty cells that hold `count` each, evenly spread.
 
     `cells` is how many cells the range and the subset ask for.
@@ -114,7 +117,7 @@ def forecast(
     share = min(cells / math.prod(structure.shape), 1.0)
     spread = Level(leaves.places, leaves.occupied, leaves.count, leaves.places * share)
     moments = (scale, theta, tau, two_sided)
-    return Forecast(
+    return Expected(
         size=empty + full,
         noise_share=empty / (empty + full) if empty + full else 0.0,
         point=math.sqrt(_unadjusted_square(count, *moments)),
