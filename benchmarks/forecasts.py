@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from benchmarks.counting import schema as brazil
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_queries import random_ranges
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.forecast import Forecast
+from hushtable.families.linear.read.transforms import ProductReading
+from hushtable.families.linear.variances import NoisyProduct
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.planner import Plan, plan
-from hushtable.planner.plan import Forecast
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
@@ -68,12 +69,14 @@ def _ratio(found: Plan, forecast: Forecast) -> float:
 
 def _measured(forecast: Forecast, starts: Ends, stops: Ends, releases: int) -> float:
     """The root mean square error of noise that was drawn and read."""
-    product, noise = forecast.transform, EntropyNoise(SeededEntropy(1))
+    assert isinstance(forecast.strategy, NoisyProduct)
+    product, exposure = forecast.strategy.transform, forecast.strategy.exposure
+    noise = EntropyNoise(SeededEntropy(1))
     nobody = Counts(product.shape, np.zeros(0, np.int64), np.zeros(0, np.int64))
     reading, total = ProductReading.of(product), 0.0
     for _ in range(releases):
         account = Account(Fraction(1))
-        curator = Curator(nobody, exposure=forecast.setting.exposure, account=account, noise=noise)
+        curator = Curator(nobody, exposure=exposure, account=account, noise=noise)
         cells = reading.inverse(curator.noisy_coefficients(product, epsilon=1).values)
         if len(product.shape) == 1:
             total += _mean_over_ranges(cells)

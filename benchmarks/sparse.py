@@ -25,7 +25,7 @@ from benchmarks.options import Options, alone
 from benchmarks.peer_scripts import OPENDP_ALP, ask
 from benchmarks.table import Grid, Row, Section, Target
 from benchmarks.timing import in_turn, seconds
-from hushtable.families.sparse.forecast import filter_for_size, threshold_for_size
+from hushtable.families.sparse.expected import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.entropy import SystemEntropy

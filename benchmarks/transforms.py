@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.options import Options, alone
 from benchmarks.table import Row, Section, Target
 from benchmarks.timing import in_turn
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.noise.bulk import EntropyNoise
 

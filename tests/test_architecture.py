@@ -60,13 +60,16 @@ ALLOWED: dict[str, set[str]] = {
     # Ways to publish: who asks the curator sees no more of the kernel; who reads, nothing.
     "families": {"errors", "families.mechanism"},
     "families.mechanism": ANALYST | {"kernel.curator", "release"},
+    "families.forecast": ANALYST | {"workload"},
     "families.ask": ANALYST | {"families.mechanism", "families.read", "kernel.curator", "release"},
-    "families.read": ANALYST | {"families.kernels", "release"},
+    "families.read": ANALYST | {"families.forecast", "families.kernels", "release", "workload"},
     "families.kernels": {"arrays", "compiled", "kernel.maps.public"},
     "query": READING | {"query.haar_kernels"},
     "query.haar_kernels": {"arrays", "compiled", "kernel.maps.public"},
     "release": ANALYST | {"__version__", "families", "scratch"},
-    "planner": ANALYST | {"families.read"},
+    # What will be asked, and how accurate the answers would be: every family forecasts by itself.
+    "workload": {"arrays", "errors", "query", "schema"},
+    "planner": ANALYST | {"families", "families.forecast", "workload"},
     "cli.signals": set(),
     "cli.show": {"cli.signals", "errors", "query", "release", "text"},
     "cli.analyst": {"cli.show", "errors", "families.read", "query", "release"},
@@ -214,12 +217,21 @@ def test_every_part_is_known() -> None:
     assert {part_of(module_of(path)) for path in FILES} <= ALLOWED.keys() | FREE
 
 
+@pytest.mark.parametrize("home", FAMILIES)
+def test_every_family_has_the_same_parts(home: str) -> None:
+    folder = SOURCE / "families" / home
+    parts = {path.stem for path in folder.iterdir()}
+    assert parts >= {"ask", "store", "read"} and (folder / "store.py").is_file()
+    assert (folder / "forecast.py").is_file() == (FAMILIES[home].forecasts is not None)
+
+
 def test_public_maps_are_files() -> None:
     assert {path.stem for path in (SOURCE / "kernel" / "maps").glob("*.py")} >= PUBLIC_MAPS
 
 
 # Parts that an analyst's machine imports when it opens a release and answers.
-LIGHT = READING | ANALYST | {"families.read", "release", "planner", "cli.analyst", "cli.show"}
+LIGHT = ANALYST | {"families.forecast", "families.read", "release", "workload", "planner"}
+LIGHT |= {"cli.analyst", "cli.show"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)

@@ -33,11 +33,12 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from hushtable import workload
     from hushtable.auditing.audit import Audit, audit
     from hushtable.errors import HushError
     from hushtable.evaluation.evaluate import Evaluation, evaluate
     from hushtable.kernel.counting import CsvFormat
-    from hushtable.planner import Plan, plan, workload
+    from hushtable.planner import Plan, plan
     from hushtable.publishing import curate, publish
     from hushtable.query.answer import Answer
     from hushtable.release import Release, open
@@ -66,7 +67,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "workload":
-        return import_module("hushtable.planner.workload")
+        return import_module("hushtable.workload")
     if name not in _HOMES:
         raise AttributeError(f"module 'hushtable' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -44,7 +44,7 @@ from hushtable.scratch import held_folder, partial_folder, remove_abandoned, syn
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import EntropyNoise
     from hushtable.kernel.noise.entropy import Entropy
-    from hushtable.planner import Workload
+    from hushtable.workload import Workload
 
 
 class LedgerWarning(UserWarning):
@@ -193,7 +193,7 @@ def _recipe(
         return mechanism, {key: str(value) for key, value in settings.items()}, None
     if settings:
         raise OptionError(f"{AUTO!r} chooses the settings itself; to give some, name a mechanism")
-    from hushtable.planner import plan  # forecasts know every family
+    from hushtable.planner import plan  # only for this: it imports every family's forecasts
 
     found = plan(schema, epsilon=epsilon, workload="ranges" if workload is None else workload)
     best = found.recommended

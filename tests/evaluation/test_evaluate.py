@@ -21,9 +21,9 @@ from hushtable.evaluation.evaluate import OWNER_ONLY, WRONG_TABLE, Evaluation, e
 from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import list_queries
 from hushtable.kernel.counting import CodedColumns, Counts
-from hushtable.planner.reading import from_sql, read_workload
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Labels, Schema, ordinal
+from hushtable.workload.text import from_sql, read_workload
 
 SCHEMA = """
 name = "people"
@@ -111,7 +111,7 @@ def test_a_small_workload_is_asked_in_whole(name: str, schema: Schema) -> None:
         (*low, *high)
         for low, high in zip(asked.ranges.starts.tolist(), asked.ranges.stops.tolist(), strict=True)
     }
-    assert len(asked) == asked.whole == sum(family.boxes for family in workload.families)
+    assert len(asked) == asked.whole == sum(boxes.count for boxes in workload.box_sets)
     assert len(boxes) == len(asked) or name == "paper"  # a root may be the only node
     assert not asked.sampled and asked.weights.sum() == pytest.approx(workload.weight)
 

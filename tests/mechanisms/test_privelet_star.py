@@ -19,9 +19,9 @@ from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.families.linear.ask import privelet_star as module
 from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
 from hushtable.families.linear.bands import UNIT, Bands, bands_of, runs_of
-from hushtable.families.linear.coefficients import NoisyCoefficients
-from hushtable.families.linear.reading import ProductReading
-from hushtable.families.linear.shrunken import ShrunkenCoefficients
+from hushtable.families.linear.read.coefficients import NoisyCoefficients
+from hushtable.families.linear.read.shrunken import ShrunkenCoefficients
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.kernel.privacy.noises import DiscreteLaplace

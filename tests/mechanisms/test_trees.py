@@ -14,7 +14,7 @@ import pytest
 from hushtable.errors import HushError, OptionError
 from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.hierarchical import trees
-from hushtable.families.linear.reading import reading_of
+from hushtable.families.linear.read.transforms import reading_of
 from hushtable.families.linear.trees import best_tree
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace

@@ -23,9 +23,9 @@ from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bounds import sensitivity_bound, variance_bound
-from hushtable.families.linear.coefficients import NoisyCoefficients
 from hushtable.families.linear.describe import product_from_dict
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.coefficients import NoisyCoefficients
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Haar, Identity, Nominal
 from hushtable.kernel.noise.bulk import EntropyNoise

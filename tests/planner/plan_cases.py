@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.families.linear.intervals import AllRanges, Along, Listed
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Product
-from hushtable.planner.forecast import Setting
-from hushtable.planner.workload import Workload
+from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Region
 from hushtable.schema import Schema
+from hushtable.workload import Workload
+from hushtable.workload.intervals import AllRanges, Along, Listed
 
 AGE = {"name": "age", "kind": "ordinal", "range": [0, 6]}
 SEX = {"name": "sex", "kind": "nominal", "values": ["f", "m"], "outside": "other"}
@@ -53,12 +52,12 @@ def all_intervals(along: Along) -> list[tuple[int, int]]:
 
 def all_questions(workload: Workload) -> Iterator[tuple[NDArray[np.float64], float]]:
     """Every question as the cells it adds up, and its weight."""
-    for family in workload.families:
-        boxes = list(itertools.product(*(all_intervals(along) for along in family.along)))
+    for box_set in workload.box_sets:
+        boxes = list(itertools.product(*(all_intervals(along) for along in box_set.along)))
         for box in boxes:
             cells = np.zeros(workload.shape)
             cells[tuple(slice(*ends) for ends in box)] = 1
-            yield cells, family.weight / len(boxes)
+            yield cells, box_set.weight / len(boxes)
     for question in workload.questions:
         yield cells_of(question.region, workload.shape), question.weight
 
@@ -73,19 +72,15 @@ def cells_of(region: Region, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def explicit_variances(
-    product: Product, setting: Setting, questions: list[NDArray[np.float64]]
+    product: Product, noise: KnownNoise, questions: list[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """The noise variance of each question, from the inverse applied to every coefficient alone."""
     count = product.cells
     read = ProductReading.of(product)
     units = np.eye(count).reshape(count, *product.coefficient_shape)
     reading = np.stack([read.inverse(unit).reshape(-1) for unit in units])
-    noise, variances = setting.noise(product), np.zeros(product.coefficient_shape)
+    variances = np.zeros(product.coefficient_shape)
     for where, factor in product.blocks():
         variances[where] = noise.times(factor).variance
     weights = np.stack([cells.reshape(-1) for cells in questions]) @ reading.T
     return np.asarray(np.square(weights) @ variances.reshape(-1))
-
-
-def setting_of(schema: Schema, epsilon: str = "1") -> Setting:
-    return Setting(schema.exposure, Fraction(epsilon))

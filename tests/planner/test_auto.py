@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from plan_cases import AGE, GRADE, JOB, schema_of
 import hushtable
 from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.errors import OptionError
-from hushtable.families import find_mechanism
+from hushtable.families import FAMILIES, Family, find_mechanism
 from hushtable.planner import plan
 from hushtable.schema import Schema
 
@@ -59,6 +62,17 @@ def test_every_forecast_can_be_published_as_it_is_told(tmp_path: Path) -> None:
         )
         law = release.reader.law(forecast.typical)
         assert law.half_width(0.95) == pytest.approx(forecast.margin(), rel=0.02)
+
+
+def test_a_family_is_planned_because_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = schema_of(AGE, JOB)
+    best = plan(schema, epsilon="1").forecasts[0]
+    toy: Any = ModuleType("hushtable.families.toy.forecast")
+    toy.forecasts = lambda task: [replace(best, mechanism="toy", rmse=best.rmse / 2)]
+    monkeypatch.setitem(sys.modules, toy.__name__, toy)
+    monkeypatch.setitem(FAMILIES, "toy", Family({"toy": "toy"}, (), forecasts="exact"))
+    found = plan(schema, epsilon="1")
+    assert found.recommended.mechanism == "toy" and found.forecasts[1].rmse == best.rmse
 
 
 def test_attributes_with_commas_in_their_names_are_planned_too(tmp_path: Path) -> None:

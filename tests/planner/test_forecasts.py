@@ -20,26 +20,27 @@ from plan_cases import (
     explicit_variances,
     line,
     schema_of,
-    setting_of,
     square,
 )
 
 import hushtable
 from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.families.linear.intervals import AllRanges, Listed, mean_gains, some_of
-from hushtable.families.linear.reading import ProductReading, reading_of
+from hushtable.families.forecast import Forecast, Task
+from hushtable.families.linear.gains import mean_gains
+from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
+from hushtable.families.linear.variances import NoisyProduct, Variances
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.planner import plan
-from hushtable.planner.forecast import Forecaster
-from hushtable.planner.plan import Forecast
-from hushtable.planner.reading import read_workload
 from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import Schema
+from hushtable.workload import read_workload
+from hushtable.workload.intervals import AllRanges, Listed, some_of
+from hushtable.workload.text import from_sql
 
 WORKLOADS = ("ranges", "prefixes", "identity", "total", "paper", "marginals:1", "nodes")
 SCHEMAS = {
@@ -69,9 +70,9 @@ def test_the_mean_over_all_ranges_is_the_mean_over_all_ranges(
 ) -> None:
     family = AllRanges(axis.size - undeclared)
     pairs = [(a, b) for b in range(family.codes + 1) for a in range(b)]
-    listed = mean_gains(reading_of(axis), *np.array(pairs).T)
+    listed = mean_gains(reading_of(axis), Listed.of(pairs))
     assert family.count == len(pairs)
-    assert family.mean_gains(reading_of(axis)) == pytest.approx(listed, rel=1e-12, abs=1e-12)
+    assert mean_gains(reading_of(axis), family) == pytest.approx(listed, rel=1e-12, abs=1e-12)
     assert np.array_equal(np.sort(some_of(family, 10**4)), np.sort(np.array(pairs).T))
 
 
@@ -81,6 +82,11 @@ def test_weights_of_a_question_are_those_of_its_codes(axis: AxisTransform) -> No
     reading = reading_of(axis)
     matrix = np.stack([reading.inverse(unit, 0) for unit in np.eye(axis.coefficients)])
     assert reading.rows(question) == pytest.approx(question @ matrix.T, abs=1e-12)
+
+
+def measured(forecast: Forecast) -> NoisyProduct:
+    assert isinstance(forecast.strategy, NoisyProduct)
+    return forecast.strategy
 
 
 def questions_for(schema: Schema) -> str:
@@ -96,8 +102,6 @@ def test_every_forecast_is_that_of_the_matrices(name: str, workload: str) -> Non
     if workload == "nodes" and all(a.hierarchy is None for a in schema.attributes):
         return
     if workload == "sql":
-        from hushtable.planner.reading import from_sql
-
         asked = from_sql(questions_for(schema), schema)
     else:
         asked = read_workload(workload, schema)
@@ -107,18 +111,18 @@ def test_every_forecast_is_that_of_the_matrices(name: str, workload: str) -> Non
     assert weights.sum() == pytest.approx(asked.weight)
     assert {f.mechanism for f in found.forecasts} >= {"basic", "privelet", "mixed"}
     for forecast in found.forecasts:
-        variances = explicit_variances(forecast.transform, forecast.setting, cells)
+        strategy = measured(forecast)
+        noise = strategy.noise(forecast.epsilon)
+        variances = explicit_variances(strategy.transform, noise, cells)
         mean = math.sqrt(float(weights @ variances) / weights.sum())
         assert forecast.rmse == pytest.approx(mean, rel=1e-9)
         assert forecast.worst <= math.sqrt(variances.max()) * (1 + 1e-9)
-        if all(len(axis.classes) == 1 for axis in forecast.transform.axes):
+        if all(len(axis.classes) == 1 for axis in strategy.transform.axes):
             assert forecast.worst == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
 
 
 def test_questions_of_several_boxes_share_noise() -> None:
     """The boxes of an OR or of a <> touch the same coefficients: errors do not just add up."""
-    from hushtable.planner.reading import from_sql
-
     schema = schema_of(AGE, JOB)
     sql = "age <> 3 OR job = 'office'; age IN (0, 2, 5) AND job <> 'clerk'; age < 2 OR age > 4"
     asked = from_sql(sql, schema)
@@ -126,19 +130,21 @@ def test_questions_of_several_boxes_share_noise() -> None:
     found = plan(schema, epsilon="1", workload=asked)
     cells = [q for q, _ in all_questions(asked)]
     for forecast in found.forecasts:
-        mean = explicit_variances(forecast.transform, forecast.setting, cells).mean()
+        strategy = measured(forecast)
+        noise = strategy.noise(forecast.epsilon)
+        mean = explicit_variances(strategy.transform, noise, cells).mean()
         assert forecast.rmse == pytest.approx(math.sqrt(mean), rel=1e-9)
 
 
 def measured_mse(forecast: Forecast, starts: Any, stops: Any, releases: int) -> float:
     """The mean square error of noise that was drawn: the true counts are all zero."""
-    product = forecast.transform
+    product = measured(forecast).transform
     nobody = Counts(product.shape, np.zeros(0, np.int64), np.zeros(0, np.int64))
     noise = EntropyNoise(SeededEntropy(5))
     total = 0.0
     for _ in range(releases):
         curator = Curator(
-            nobody, exposure=forecast.setting.exposure, account=Account(Fraction(1)), noise=noise
+            nobody, exposure=measured(forecast).exposure, account=Account(Fraction(1)), noise=noise
         )
         drawn = curator.noisy_coefficients(product, epsilon=1).values
         sums = accumulate(ProductReading.of(product).inverse(drawn))
@@ -154,8 +160,8 @@ def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
     chosen = np.random.default_rng(3).integers(0, len(pairs), (4000, len(schema.shape)))
     starts, stops = pairs[chosen, 0], pairs[chosen, 1]
     for forecast in found.forecasts:
-        measured = measured_mse(forecast, starts, stops, 150)
-        assert measured == pytest.approx(forecast.rmse**2, rel=0.1), forecast.mechanism
+        error = measured_mse(forecast, starts, stops, 150)
+        assert error == pytest.approx(forecast.rmse**2, rel=0.1), forecast.mechanism
 
 
 def test_budgets_of_levels_help_and_are_optional() -> None:
@@ -183,23 +189,17 @@ def test_the_recommended_one_never_loses(
     schema = schema_of(*attributes, neighbours=neighbours)
     found = plan(schema, epsilon=epsilon, workload=" + ".join(parts))
     best = found.recommended
-    forecaster = Forecaster(found.workload)
+    variances = Variances(Task(schema, found.epsilon, found.workload))
     for forecast in found.forecasts:
         assert best.rmse <= forecast.rmse * (1 + 1e-9)
     mixed = next(f for f in found.forecasts if f.mechanism == "mixed")
+    axes = measured(mixed).transform.axes
     assert mixed.rmse == pytest.approx(best.rmse, rel=1e-8)
     # Nor to any other choice along one axis.
     for i, attribute in enumerate(schema.attributes):
         for axis in (Identity(attribute.size), *(Haar(attribute.size),) * (attribute.size > 1)):
-            axes = (*mixed.transform.axes[:i], axis, *mixed.transform.axes[i + 1 :])
-            other = forecaster.mean_variance(
-                type(mixed.transform)(axes), setting_of(schema, epsilon)
-            )
-            if (
-                axis in mixed.transform.axes
-                or attribute.kind == "ordinal"
-                or axis.kind == "identity"
-            ):
+            other = variances.mean(Product((*axes[:i], axis, *axes[i + 1 :])))
+            if axis in axes or attribute.kind == "ordinal" or axis.kind == "identity":
                 assert mixed.rmse <= math.sqrt(other) * (1 + 1e-9)
 
 
@@ -251,8 +251,9 @@ def test_planning_imports_nothing_that_could_read_data_or_draw_noise() -> None:
     import subprocess
 
     script = (
-        "import sys, hushtable.planner; from hushtable.planner.reading import from_sql;"
-        "import hushtable.query.sql;"
+        "import sys, hushtable.planner, hushtable.query.sql;"
+        "from hushtable.families import forecasting;"
+        "assert [*forecasting('exact'), *forecasting('declared')];"
         "print([m for m in sys.modules if m.split('.')[0] in"
         " ('duckdb', 'ibis', 'numba', 'sqlite3', 'pandas', 'pyarrow', 'cryptography')"
         " or m.startswith(('hushtable.kernel.counting', 'hushtable.kernel.curator',"

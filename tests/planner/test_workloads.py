@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from plan_cases import AGE, GRADE, JOB, SEX, all_questions, schema_of
 
+from hushtable import workload as workloads
 from hushtable.errors import HushError, OptionError
 from hushtable.families.linear.choices import choices, describe, parse
-from hushtable.families.linear.intervals import AllRanges
 from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
-from hushtable.planner import workload as workloads
-from hushtable.planner.reading import from_sql, read_workload
+from hushtable.workload.intervals import AllRanges
+from hushtable.workload.text import from_sql, read_workload
 
 SCHEMA = schema_of(AGE, JOB, SEX, GRADE)
 
 
 def boxes(text: str) -> int:
-    return sum(family.boxes for family in read_workload(text, SCHEMA).families)
+    return sum(boxes.count for boxes in read_workload(text, SCHEMA).box_sets)
 
 
 def test_families_have_as_many_boxes_as_there_are_combinations() -> None:
@@ -43,7 +43,7 @@ def test_families_have_as_many_boxes_as_there_are_combinations() -> None:
 
 
 def test_numbers_of_conditions_weigh_the_same_in_the_paper_s_workload() -> None:
-    families = read_workload("paper", SCHEMA).families
+    families = read_workload("paper", SCHEMA).box_sets
     by_size: dict[int, float] = {}
     for family in families:
         asked = sum(along.count > 1 for along in family.along)
@@ -56,7 +56,7 @@ def test_sums_and_weights() -> None:
     assert whole.weight == pytest.approx(3.5)
     assert whole.name == "2*ranges + 0.5*marginals:1 + total"
     again = read_workload(whole.name, SCHEMA)
-    assert [f.weight for f in again.families] == [f.weight for f in whole.families]
+    assert [f.weight for f in again.box_sets] == [f.weight for f in whole.box_sets]
     doubled = 2 * (workloads.ranges(SCHEMA) + workloads.total(SCHEMA))
     assert doubled.weight == 4 and doubled.name == "2*(ranges + total)"
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from tests.shared_regions import code_sets, node_ranges
 
 from hushtable.errors import QueryError
-from hushtable.families.linear import coefficients as module
-from hushtable.families.linear import shrunken as shrunken_module
 from hushtable.families.linear.bands import UNIT, Bands
-from hushtable.families.linear.cells import NoisyCells
-from hushtable.families.linear.coefficients import NoisyCoefficients
-from hushtable.families.linear.reading import ProductReading
-from hushtable.families.linear.shrunken import ShrunkenCoefficients
+from hushtable.families.linear.read import coefficients as module
+from hushtable.families.linear.read import shrunken as shrunken_module
+from hushtable.families.linear.read.cells import NoisyCells
+from hushtable.families.linear.read.coefficients import NoisyCoefficients
+from hushtable.families.linear.read.shrunken import ShrunkenCoefficients
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet, Region

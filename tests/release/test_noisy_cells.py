@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.shared_regions import code_sets, node_ranges
 
 from hushtable.errors import QueryError
-from hushtable.families.linear import cells as cells_module
-from hushtable.families.linear.cells import NoisyCells
+from hushtable.families.linear.read import cells as cells_module
+from hushtable.families.linear.read.cells import NoisyCells
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.cutting import all_codes, cells_by_group

@@ -12,10 +12,10 @@ import pytest
 from sparse_laws import held, kept_chance, laplace, seeded
 
 from hushtable.errors import QueryError
-from hushtable.families.sparse.cells import CellSummary
-from hushtable.families.sparse.forecast import moments
+from hushtable.families.sparse.expected import moments
 from hushtable.families.sparse.kept import CellNoise, Errors, KeptPlaces
-from hushtable.families.sparse.nodes import NodeSummary
+from hushtable.families.sparse.read.cells import CellSummary
+from hushtable.families.sparse.read.nodes import NodeSummary
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.sparse_draws import summarise

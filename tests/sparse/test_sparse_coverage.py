@@ -17,10 +17,10 @@ from sparse_laws import held, kept_chance, laplace, seeded
 
 from hushtable.families.sparse.behind import Rule as Place
 from hushtable.families.sparse.behind import hull, sides
-from hushtable.families.sparse.cells import CellSummary
-from hushtable.families.sparse.forecast import filter_for_size
+from hushtable.families.sparse.expected import filter_for_size
 from hushtable.families.sparse.kept import Errors, KeptPlaces, SummedNoise
-from hushtable.families.sparse.nodes import NodeSummary
+from hushtable.families.sparse.read.cells import CellSummary
+from hushtable.families.sparse.read.nodes import NodeSummary
 from hushtable.kernel.maps.rules import Filter, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.sparse_draws import summarise

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from sparse_laws import seeded
 
-from hushtable.families.sparse.forecast import (
+from hushtable.families.sparse.expected import (
     expected_empty,
+    expected_of,
     filter_for_size,
-    forecast,
     threshold_for_size,
 )
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
@@ -42,7 +42,7 @@ def table() -> Held:
 @pytest.mark.parametrize("rule", RULES)
 def test_sizes_and_errors_are_those_of_releases(rule: str) -> None:
     chosen, structure = RULES[rule], Structure("cells", (PLACES,))
-    told = forecast(structure, chosen, SCALE, occupied=OCCUPIED, count=COUNT, cells=2000)
+    told = expected_of(structure, chosen, SCALE, occupied=OCCUPIED, count=COUNT, cells=2000)
     sizes, empty, ranges, points = [], [], [], []
     for seed in range(60):
         kept = summarise(table(), chosen, SCALE, seeded(seed))
@@ -97,7 +97,9 @@ def test_large_ranges_are_better_from_nodes(on: Any) -> None:
     """From about one percent of the space on, as the paper has it; points are worse."""
     figures: dict[str, Any] = {"occupied": 10_000, "count": 100, "cells": 30_000}
     cells, nodes = (
-        forecast(Structure(kind, (10**6,)), Filter(20 * levels), Fraction(10 * levels), **figures)
+        expected_of(
+            Structure(kind, (10**6,)), Filter(20 * levels), Fraction(10 * levels), **figures
+        )
         for kind, levels in (("cells", 1), (on, 21))
     )
     assert nodes.range < cells.range and nodes.point > cells.point

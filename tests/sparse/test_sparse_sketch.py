@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sparse_laws import fits
 
 from hushtable.errors import OptionError, QueryError
-from hushtable.families.sparse.sketch_reader import MOST_CELLS, SketchReader
+from hushtable.families.sparse.read.sketch import MOST_CELLS, SketchReader
 from hushtable.kernel.maps.hashing import PRIME, Sketch, _coefficients, _reduced, _times
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hushtable.errors import OptionError
-from hushtable.families.linear.reading import ProductReading, reading_of
+from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.rows import add_rows
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 
@@ -200,7 +200,7 @@ def test_variances_are_added_up_in_batches(monkeypatch: pytest.MonkeyPatch) -> N
     reading = ProductReading.of(product)
     gains = [axis.gains(*every[:, i].T) for i, axis in enumerate(reading.axes)]
     whole = reading.variances(gains, variance)
-    monkeypatch.setattr("hushtable.families.linear.reading._BATCH", 7)
+    monkeypatch.setattr("hushtable.families.linear.read.transforms._BATCH", 7)
     np.testing.assert_array_equal(reading.variances(gains, variance), whole)
     nothing = [gain[:0] for gain in gains]
     assert reading.variances(nothing, variance).shape == (0,)

@@ -11,7 +11,7 @@ import pytest
 import transform_cases as cases
 from hypothesis import given, settings
 
-from hushtable.families.linear.reading import ProductReading, reading_of
+from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 
 FIGURE_2 = np.array([9, 3, 6, 2, 8, 4, 5, 7])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError
-from hushtable.families.linear.reading import ProductReading, reading_of
+from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.kernel.maps import (
     AxisTransform,
     Haar,
@@ -242,7 +242,7 @@ def test_reading_needs_no_compiler() -> None:
 import sys
 import numpy as np
 from hushtable.families.linear.describe import product_from_dict
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Haar, Nominal, Product, Tree
 p = Product((Haar(5), Nominal(3, ((0, 3),)), Tree.uniform(4, 2)))
 p = product_from_dict(p.to_dict())

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import OptionError
-from hushtable.families.linear.reading import reading_of
+from hushtable.families.linear.read.transforms import reading_of
 from hushtable.kernel.maps import AxisTransform, Nominal, Tree
 from hushtable.kernel.maps.topology import Topology
 from hushtable.schema import Hierarchy

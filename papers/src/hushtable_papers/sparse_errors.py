@@ -23,9 +23,9 @@ from hushtable.arrays import Floats, Integers
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, true_counts
 from hushtable.families import find_mechanism
-from hushtable.families.sparse.cells import CellSummary
 from hushtable.families.sparse.kept import Errors, KeptPlaces
-from hushtable.families.sparse.nodes import NodeSummary
+from hushtable.families.sparse.read.cells import CellSummary
+from hushtable.families.sparse.read.nodes import NodeSummary
 from hushtable.generators import sparse
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator

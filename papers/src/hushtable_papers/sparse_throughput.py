@@ -20,7 +20,7 @@ import numpy as np
 
 from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import Key, Row, Task
-from hushtable.families.sparse.forecast import filter_for_size, threshold_for_size
+from hushtable.families.sparse.expected import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import On, Structure
 from hushtable_papers.claims import Claim, Look, Results, listed

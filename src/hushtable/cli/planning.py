@@ -17,8 +17,8 @@ from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.evaluation.shapes import ShapeForecast
-    from hushtable.families.sparse.plan import SummaryForecast
-    from hushtable.planner import Forecast, Plan
+    from hushtable.families.forecast import Forecast, SummaryForecast
+    from hushtable.planner import Plan
 
 
 @click.command()
@@ -90,7 +90,7 @@ def _tried(found: Plan, shapes: tuple[str, ...]) -> list[ShapeForecast]:
     if not shapes:
         return []
     from hushtable.evaluation.shapes import forecast_on_shape
-    from hushtable.planner.plan import DATA_DEPENDENT
+    from hushtable.families import DATA_DEPENDENT
 
     if found.people is None:
         raise OptionError("--shape makes up a table: say by --people how many rows it has")
@@ -179,7 +179,7 @@ def _print_plan(
 
 def _figures(forecast: Forecast) -> list[str]:
     """The numbers of a forecast, in the order of the columns."""
-    numbers = (forecast.margin(), forecast.margin(2 * forecast.setting.epsilon))
+    numbers = (forecast.margin(), forecast.margin(2 * forecast.epsilon))
     errors = (forecast.rmse, forecast.worst, forecast.bound)
     return [
         *(_short(number) for number in numbers),
@@ -192,8 +192,9 @@ def _print_words(
     found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
 ) -> None:
     """The same in words that a data owner needs."""
+    from hushtable.families import DATA_DEPENDENT
+    from hushtable.families.forecast import Forecast
     from hushtable.kernel.privacy.loss import format_epsilon
-    from hushtable.planner.plan import DATA_DEPENDENT, Forecast
 
     best = found.recommended
     assert isinstance(best, Forecast)
@@ -229,20 +230,18 @@ def _print_command(found: Plan, schema: Path) -> None:
 
 def _print_summaries(found: Plan) -> None:
     """What summaries of a sparse table would be like, if the declared figures are right."""
-    from hushtable.families.sparse.plan import DEFAULT_PEOPLE
-
     rows = [
         [
             one.mechanism,
             one.parameters["on"],
-            f"{one.expected.size:,.0f}",
-            f"{one.expected.noise_share:.0%}",
-            *map(_short, (one.expected.point, one.expected.range, one.expected.subset)),
+            f"{one.size:,.0f}",
+            f"{one.noise_share:.0%}",
+            *map(_short, (one.point, one.range, one.subset)),
         ]
         for one in found.summaries
     ]
-    people = found.people or DEFAULT_PEOPLE
-    title = f"summaries of a sparse table, if it holds {people:,} people spread evenly"
+    people = f"{found.summaries[0].people:,} people"
+    title = f"summaries of a sparse table, if it holds {people} spread evenly"
     columns = ["mechanism", "on", "kept", "of them noise", "one cell", "1 % range", "1 % of cells"]
     print_table(title, columns, rows, left=2)
 

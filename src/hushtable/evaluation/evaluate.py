@@ -29,13 +29,12 @@ from hushtable.evaluation.workload_queries import Asked, list_queries
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.privacy.loss import format_epsilon
-from hushtable.planner import Workload
-from hushtable.planner.reading import read_workload
 from hushtable.query.answer import Answer, show_percent
 from hushtable.query.box import Region
 from hushtable.query.law import checked_confidence
 from hushtable.release import Release
 from hushtable.release import open as open_release
+from hushtable.workload import Workload, read_workload
 
 Progress = Callable[[str], None]
 """Told the name of each step as it begins: count, truth, ask, intervals, done."""

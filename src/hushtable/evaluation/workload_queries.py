@@ -1,6 +1,6 @@
 """The questions of a workload, one by one: all of them, or a fixed number drawn from them.
 
-A family of boxes that is too large to list is drawn from evenly; how many questions are asked is
+A set of boxes that is too large to list is drawn from evenly; how many questions are asked is
 public and does not depend on the data. Weights make means over the questions those of the workload.
 """
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.errors import OptionError
 from hushtable.evaluation.range_queries import Ranges
-from hushtable.families.linear.intervals import AllRanges, Along, some_of
-from hushtable.planner.workload import Family, Question, Workload
 from hushtable.query.box import Box, Region, cells
+from hushtable.workload import BoxSet, Question, Workload
+from hushtable.workload.intervals import AllRanges, Along, some_of
 
 MOST_QUERIES = 10**6
 
@@ -49,15 +49,17 @@ class Asked:
 def list_queries(workload: Workload, most: int, *, seed: int = 1) -> Asked:
     """All questions of a workload if they are at most so many, else about that number of them.
 
-    Each family, and the questions in SQL together, are asked as often as their weight says, and at
+    Each set, and the questions in SQL together, are asked as often as their weight says, and at
     least once. The choice follows from the seed: the same questions for every release.
     """
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_QUERIES:
         raise OptionError(f"queries must be a whole number from 1 to {MOST_QUERIES:,}")
-    whole = sum(family.boxes for family in workload.families) + len(workload.questions)
+    whole = sum(boxes.count for boxes in workload.box_sets) + len(workload.questions)
     random = np.random.default_rng(seed)
     share = _share(workload, most) if whole > most else float("inf")
-    parts = [_boxes(family, _number(family.weight * share), random) for family in workload.families]
+    parts = [
+        _some_boxes(boxes, _number(boxes.weight * share), random) for boxes in workload.box_sets
+    ]
     questions = _some(workload.questions, share, random)
     plain = [q for q in questions if _plain(q.region)]
     if plain:
@@ -79,7 +81,7 @@ _ENDS = ("starts", "stops")
 
 def _share(workload: Workload, most: int) -> float:
     """How many questions a unit of weight gets; parts that have fewer are asked in whole."""
-    parts = [(family.boxes, family.weight) for family in workload.families]
+    parts = [(boxes.count, boxes.weight) for boxes in workload.box_sets]
     if workload.questions:
         weight = sum(question.weight for question in workload.questions)
         parts.append((len(workload.questions), weight))
@@ -89,7 +91,7 @@ def _share(workload: Workload, most: int) -> float:
         small = [part for part in parts if part[0] <= part[1] * share]
         if not small:
             break
-        left -= sum(boxes for boxes, _ in small)
+        left -= sum(count for count, _ in small)
         parts = [part for part in parts if part not in small]
     return share
 
@@ -99,24 +101,24 @@ def _number(wanted: float) -> int | None:
     return None if wanted == float("inf") else max(1, int(wanted))
 
 
-def _boxes(
-    family: Family, wanted: int | None, random: np.random.Generator
+def _some_boxes(
+    boxes: BoxSet, wanted: int | None, random: np.random.Generator
 ) -> tuple[Ranges, Floats]:
-    """Boxes of a family, and weights that add up to its own."""
-    if wanted is None or family.boxes <= wanted:
-        listed = [some_of(along, along.count) for along in family.along]
+    """Boxes of a set, and weights that add up to its own."""
+    if wanted is None or boxes.count <= wanted:
+        listed = [some_of(along, along.count) for along in boxes.along]
         places = np.indices([len(starts) for starts, _ in listed]).reshape(len(listed), -1)
         ends = [(s[place], e[place]) for (s, e), place in zip(listed, places, strict=True)]
     else:
-        ends = [_drawn(along, wanted, random) for along in family.along]
+        ends = [_drawn(along, wanted, random) for along in boxes.along]
     starts, stops = (np.stack(side, axis=1) for side in zip(*ends, strict=True))
-    return Ranges(starts, stops), np.full(len(starts), family.weight / len(starts))
+    return Ranges(starts, stops), np.full(len(starts), boxes.weight / len(starts))
 
 
 def _drawn(
     along: Along, number: int, random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Intervals of a family, every one equally likely."""
+    """Intervals of a set, every one equally likely."""
     if not isinstance(along, AllRanges):
         return along.spread(random.random(number), random.random(number))
     # Two different ends out of n + 1: every interval is one such pair.

@@ -1,14 +1,16 @@
 """Ways to publish a table, one folder for each family of them.
 
 Every folder has the same parts: `ask` puts questions to the curator, `store` goes from a release's
-manifest to what answers, and other files read and forecast. A family is registered by one entry of
-`FAMILIES`; its parts are imported when they are needed.
+manifest to what answers, `read` answers, and `forecast` says how accurate a release would be, where
+that can be known. A family is registered by one entry of `FAMILIES`; its parts are imported when
+they are needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hushtable.errors import OptionError
 
@@ -16,15 +18,23 @@ if TYPE_CHECKING:
     from hushtable.families.mechanism import Mechanism
 
 
+Certainty = Literal["exact", "declared"]
+"""Whether forecasts follow from public facts, or hold only if figures declared of the data do."""
+
+
 class Family(NamedTuple):
     """What a folder registers: its mechanisms, and the kinds of releases that they make.
 
     Each mechanism is named with the file of `ask` in whose `MECHANISMS` it is, and `store.READERS`
-    has a function for each kind that opens it.
+    has a function for each kind that opens it. With `forecasts` there is a `forecast.py`, whose
+    function `forecasts` has those of a task.
     """
 
     mechanisms: dict[str, str]
     readers: tuple[str, ...]
+    forecasts: Certainty | None = None
+    data_dependent: tuple[str, ...] = ()
+    """Mechanisms that a plan names but cannot list: their error depends on the data."""
 
 
 FAMILIES = {
@@ -38,6 +48,8 @@ FAMILIES = {
             "mixed": "mixed",
         },
         ("cells", "coefficients", "shrunken"),
+        forecasts="exact",
+        data_dependent=("privelet*",),
     ),
     "sparse": Family(
         {
@@ -50,9 +62,12 @@ FAMILIES = {
             "sketch": "sketch",
         },
         ("summary", "sketch"),
+        forecasts="declared",
     ),
     "network": Family({"privbayes": "privbayes"}, ("network",)),
-    "regions": Family({"ispe": "ispe", "kdtree": "kdtree"}, ("regions",)),
+    "regions": Family(
+        {"ispe": "ispe", "kdtree": "kdtree"}, ("regions",), data_dependent=("ispe", "kdtree")
+    ),
 }
 
 MECHANISMS = {name: home for home, family in FAMILIES.items() for name in family.mechanisms}
@@ -60,6 +75,9 @@ MECHANISMS = {name: home for home, family in FAMILIES.items() for name in family
 
 READERS = {kind: home for home, family in FAMILIES.items() for kind in family.readers}
 """The family of every kind of release."""
+
+DATA_DEPENDENT = tuple(name for family in FAMILIES.values() for name in family.data_dependent)
+"""Mechanisms whose error depends on the data, so that it cannot be known before."""
 
 AUTO = "auto"
 
@@ -75,4 +93,21 @@ def find_mechanism(name: str) -> Mechanism:
     return found
 
 
-__all__ = ["AUTO", "FAMILIES", "MECHANISMS", "READERS", "Family", "find_mechanism"]
+def forecasting(kind: Certainty) -> Iterator[Any]:
+    """The modules that have forecasts of a kind, by a function `forecasts` of a task."""
+    for home, family in FAMILIES.items():
+        if family.forecasts == kind:
+            yield import_module(f"hushtable.families.{home}.forecast")
+
+
+__all__ = [
+    "AUTO",
+    "DATA_DEPENDENT",
+    "FAMILIES",
+    "MECHANISMS",
+    "READERS",
+    "Certainty",
+    "Family",
+    "find_mechanism",
+    "forecasting",
+]

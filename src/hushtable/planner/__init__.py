@@ -1,6 +1,5 @@
 """The planner: the error of every mechanism, before any budget is spent."""
 
-from hushtable.planner.plan import Forecast, Plan, plan
-from hushtable.planner.workload import Workload
+from hushtable.planner.plan import Plan, plan
 
-__all__ = ["Forecast", "Plan", "Workload", "plan"]
+__all__ = ["Plan", "plan"]

@@ -17,10 +17,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hushtable.errors import OptionError
-from hushtable.families.linear.intervals import LONGEST, Along
 from hushtable.families.linear.trees import best_tree, with_budgets
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
 from hushtable.schema import Attribute
+from hushtable.workload.intervals import LONGEST, Along
 
 HELP = "along an axis: identity, haar, nominal, tree, tree:16x8 or tree:16x8@1/3,2/3"
 
@@ -46,10 +46,10 @@ def has_trees(attribute: Attribute) -> bool:
     return attribute.size <= LONGEST
 
 
-def choices(attribute: Attribute, families: list[Along], *, budgets: bool) -> list[AxisTransform]:
-    """All that is worth trying along an axis, for the families asked along it; plain counts first.
+def choices(attribute: Attribute, sets: list[Along], *, budgets: bool) -> list[AxisTransform]:
+    """All that is worth trying along an axis for what is asked along it, plain counts first.
 
-    The best tree of each family, and of a hierarchy its tree and its wavelets.
+    The best tree of each set of intervals, and of a hierarchy its tree and its wavelets.
     """
     if attribute.size == 1:
         return [Identity(1)]
@@ -57,16 +57,16 @@ def choices(attribute: Attribute, families: list[Along], *, budgets: bool) -> li
     if not has_trees(attribute):
         return found
     trees: list[tuple[AxisTransform, Along]] = [
-        (best_tree(attribute.size, family), family) for family in families
+        (best_tree(attribute.size, along), along) for along in sets
     ]
     if attribute.hierarchy is not None:
         found.append(Nominal.of(attribute))
         trees += [
-            (Tree.of(attribute, root=root), family) for root in (False, True) for family in families
+            (Tree.of(attribute, root=root), along) for root in (False, True) for along in sets
         ]
     found += [axis for axis, _ in trees]
     if budgets:
-        found += [with_budgets(axis, family) for axis, family in trees if isinstance(axis, Tree)]
+        found += [with_budgets(axis, along) for axis, along in trees if isinstance(axis, Tree)]
     return list(dict.fromkeys(found))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushtable.errors import ReleaseError
-from hushtable.families.linear.cells import NoisyCells
+from hushtable.families.linear.read.cells import NoisyCells
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.reader import Reader
@@ -33,8 +33,8 @@ def _open_cells(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
 
 
 def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
-    from hushtable.families.linear.coefficients import NoisyCoefficients
-    from hushtable.families.linear.reading import ProductReading
+    from hushtable.families.linear.read.coefficients import NoisyCoefficients
+    from hushtable.families.linear.read.transforms import ProductReading
 
     transform, noise = _transform(folder, manifest, {"coefficients"})
     stored = _array(folder, manifest, "coefficients", transform.coefficient_shape)
@@ -45,7 +45,7 @@ def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader
 
 def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     from hushtable.families.linear.bands import Bands
-    from hushtable.families.linear.shrunken import ShrunkenCoefficients
+    from hushtable.families.linear.read.shrunken import ShrunkenCoefficients
     from hushtable.kernel.maps import Tree
 
     transform, noise = _transform(folder, manifest, {"coefficients", "thresholds"})

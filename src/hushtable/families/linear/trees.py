@@ -1,4 +1,4 @@
-"""The tree over an axis that answers a family of intervals with the least noise."""
+"""The tree over an axis that answers a set of intervals with the least noise."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import cache, lru_cache
 import numpy as np
 
 from hushtable.arrays import Integers
-from hushtable.families.linear.intervals import AllRanges, Along, some_of
-from hushtable.families.linear.reading import reading_of
+from hushtable.families.linear.read.transforms import reading_of
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
+from hushtable.workload.intervals import AllRanges, Along, some_of
 
-# Intervals by which trees are compared; of short families, all.
+# Intervals by which trees are compared; of small sets, all.
 _SAMPLE = 2000
 # From here on trees take long to build, and only a few even ones are compared.
 _LONG = 8192
@@ -24,10 +24,10 @@ _PARTS = 48
 
 @lru_cache(maxsize=256)
 def best_tree(size: int, along: Along | None = None) -> AxisTransform:
-    """The tree without a root under which an interval of the family has the least noise variance.
+    """The tree without a root under which an interval of the set has the least noise variance.
 
     Per unit of ε² an interval costs levels² · Σ weights², for add-remove neighbours; over several
-    axes these multiply, so that each axis is chosen on its own. Without a family: all ranges.
+    axes these multiply, so that each axis is chosen on its own. Without a set: all ranges.
     """
     starts, stops = some_of(along or AllRanges(size), _SAMPLE)
 
@@ -89,7 +89,7 @@ def _improved(
 
 @lru_cache(maxsize=256)
 def with_budgets(tree: Tree, along: Along) -> Tree:
-    """The same tree with the budget shared out among its levels as suits the family best.
+    """The same tree with the budget shared out among its levels as suits the set best.
 
     Levels give each other small parts of the budget as long as that helps.
     """

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.sparse.behind import Rule, hull, sides
-from hushtable.families.sparse.forecast import moments
+from hushtable.families.sparse.expected import moments
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
 

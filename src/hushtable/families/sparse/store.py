@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.families.sparse.cells import CellSummary
 from hushtable.families.sparse.kept import Errors, KeptPlaces
-from hushtable.families.sparse.nodes import NodeSummary
-from hushtable.families.sparse.sketch_reader import SketchReader
+from hushtable.families.sparse.read.cells import CellSummary
+from hushtable.families.sparse.read.nodes import NodeSummary
+from hushtable.families.sparse.read.sketch import SketchReader
 from hushtable.families.sparse.table import TABLE
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import LARGEST

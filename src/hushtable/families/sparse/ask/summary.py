@@ -33,7 +33,12 @@ from typing import Any, Literal, cast
 from hushtable.arrays import available_memory
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Settings, check_settings
-from hushtable.families.sparse.forecast import expected_empty, filter_for_size, threshold_for_size
+from hushtable.families.sparse.expected import (
+    DEFAULT_SIZE,
+    expected_empty,
+    filter_for_size,
+    threshold_for_size,
+)
 from hushtable.families.sparse.table import write_table
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
@@ -44,7 +49,6 @@ from hushtable.schema import Schema
 
 Sampling = Literal["none", "threshold", "priority"]
 
-DEFAULT_SIZE = 100_000
 DEFAULT_SHARE = Fraction(1, 20)
 _BYTES = 64  # of working memory for each place that is kept
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.families.linear.bands import UNIT, Bands
-from hushtable.families.linear.coefficients import NoisyCoefficients, Refine
-from hushtable.families.linear.reading import ProductReading
+from hushtable.families.linear.read.coefficients import NoisyCoefficients, Refine
+from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Product
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.batch import (

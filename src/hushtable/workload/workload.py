@@ -1,9 +1,9 @@
-"""Workloads: what analysts will ask, as weighted families of boxes.
+"""Workloads: what analysts will ask, as weighted sets of boxes.
 
-A family holds every combination of one interval along each axis; its weight is that of the family
-as a whole, shared evenly by its boxes. Questions in SQL stand for themselves, each with its weight.
+A set holds every combination of one interval along each axis; its weight is that of the set as a
+whole, shared evenly by its boxes. Questions in SQL stand for themselves, each with its weight.
 
->>> from hushtable.planner.workload import ranges, marginals
+>>> from hushtable.workload import ranges, marginals
 >>> from hushtable.schema import Schema
 >>> age = {"name": "age", "kind": "ordinal", "range": [0, 99]}
 >>> schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": [age]})
@@ -19,24 +19,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hushtable.errors import OptionError
-from hushtable.families.linear import intervals
-from hushtable.families.linear.intervals import Along
 from hushtable.query.box import Region
 from hushtable.schema import Schema
+from hushtable.workload import intervals
+from hushtable.workload.intervals import Along
 
-MOST_FAMILIES = 4096
+MOST_SETS = 4096
 MOST_QUESTIONS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class BoxSet:
     """All combinations of one interval along each axis."""
 
     along: tuple[Along, ...]
     weight: float
 
     @property
-    def boxes(self) -> int:
+    def count(self) -> int:
+        """How many boxes there are."""
         return math.prod(part.count for part in self.along)
 
 
@@ -50,17 +51,17 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Weighted families and questions over the attributes of one schema."""
+    """Weighted sets of boxes and questions over the attributes of one schema."""
 
     name: str
     shape: tuple[int, ...]
-    families: tuple[Family, ...] = ()
+    box_sets: tuple[BoxSet, ...] = ()
     questions: tuple[Question, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.families and not self.questions:
+        if not self.box_sets and not self.questions:
             raise OptionError(f"the workload {self.name!r} asks nothing")
-        if len(self.families) > MOST_FAMILIES or len(self.questions) > MOST_QUESTIONS:
+        if len(self.box_sets) > MOST_SETS or len(self.questions) > MOST_QUESTIONS:
             raise OptionError(f"the workload {self.name!r} is too large; ask for less")
 
     def __add__(self, other: Workload) -> Workload:
@@ -70,7 +71,7 @@ class Workload:
         return Workload(
             f"{self.name} + {other.name}",
             self.shape,
-            self.families + other.families,
+            self.box_sets + other.box_sets,
             self.questions + other.questions,
         )
 
@@ -84,19 +85,19 @@ class Workload:
         return Workload(
             f"{factor:g}*{self.name}" if plain else f"{factor:g}*({self.name})",
             self.shape,
-            tuple(replace(f, weight=f.weight * factor) for f in self.families),
+            tuple(replace(b, weight=b.weight * factor) for b in self.box_sets),
             tuple(replace(q, weight=q.weight * factor) for q in self.questions),
         )
 
     @property
     def weight(self) -> float:
-        """The weights of all families and questions together."""
-        return math.fsum([f.weight for f in self.families] + [q.weight for q in self.questions])
+        """The weights of all sets and questions together."""
+        return math.fsum([b.weight for b in self.box_sets] + [q.weight for q in self.questions])
 
     @property
     def exact(self) -> bool:
         """Whether means are over all boxes: axes of millions of codes are sampled."""
-        return all(along.exact for family in self.families for along in family.along)
+        return all(along.exact for boxes in self.box_sets for along in boxes.along)
 
 
 # ── the ones we know ─────────────────────────────────────────────────────────────────────────────
@@ -166,7 +167,7 @@ def paper(schema: Schema) -> Workload:
 
 
 def _one(name: str, schema: Schema, along: Sequence[Along]) -> Workload:
-    return Workload(name, schema.shape, (Family(tuple(along), 1.0),))
+    return Workload(name, schema.shape, (BoxSet(tuple(along), 1.0),))
 
 
 def _subsets(name: str, schema: Schema, ways: list[int], asked: Sequence[Along]) -> Workload:
@@ -174,14 +175,14 @@ def _subsets(name: str, schema: Schema, ways: list[int], asked: Sequence[Along])
     axes = len(asked)
     if not all(1 <= size <= axes for size in ways):
         raise OptionError(f"{name}: k is from 1 to {axes}, the number of attributes")
-    if sum(math.comb(axes, size) for size in ways) > MOST_FAMILIES:
+    if sum(math.comb(axes, size) for size in ways) > MOST_SETS:
         raise OptionError(f"{name}: there are too many combinations of {axes} attributes")
     free = [intervals.whole(a) for a in schema.attributes]
     return Workload(
         name,
         schema.shape,
         tuple(
-            Family(
+            BoxSet(
                 tuple(asked[i] if i in chosen else free[i] for i in range(axes)),
                 1 / (len(ways) * math.comb(axes, size)),
             )

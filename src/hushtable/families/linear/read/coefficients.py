@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.families.linear.reading import AxisReading, ProductReading
+from hushtable.families.linear.read.transforms import AxisReading, ProductReading
 from hushtable.families.linear.rows import Row, add_rows
 from hushtable.kernel.maps import Identity
 from hushtable.kernel.privacy.noises import KnownNoise

@@ -1,39 +1,26 @@
-"""Intervals along one axis that a workload asks for, and the mean noise gain over all of them.
-
-The gain of an interval, by class of coefficients, is the sum of the squared weights with which
-noise enters its count. Means are exact, also over the n(n+1)/2 intervals of a long axis: with
-u(x) the weights of the sum over the codes before x, the interval [a, b) weighs u(b) − u(a), and
-
-    Σ_{a<b} (u(b) − u(a))² = (n + 1)·Σ u(x)² − (Σ u(x))²,
-
-where Σ u(x) are the weights of one question: the sum of all counts, the k-th from the end k times.
-"""
+"""Intervals along one axis that a workload asks for: listed, or all ranges of the axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import OptionError
-from hushtable.families.linear.reading import AxisReading
 from hushtable.schema import Attribute
 
 # Axes up to here are gone through code by code; of longer ones an even choice of intervals is.
 LONGEST = 2**21
-# Intervals whose gains are computed at once.
-_PIECE = 2**15
 
 
 class Along(Protocol):
-    """A family of intervals along one axis, all of the same weight."""
+    """A set of intervals along one axis, all of the same weight."""
 
     def __hash__(self) -> int:
-        """Families are told apart by identity."""
+        """Sets are told apart by identity."""
 
     @property
     def count(self) -> int:
@@ -42,9 +29,6 @@ class Along(Protocol):
     @property
     def exact(self) -> bool:
         """Whether means are over all of them."""
-
-    def mean_gains(self, axis: AxisReading) -> Floats:
-        """The mean gain by class of coefficients."""
 
     def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
         """Intervals for points of the unit square: even points give all intervals alike."""
@@ -73,9 +57,6 @@ class Listed:
     def exact(self) -> bool:
         return self.whole == len(self.starts)
 
-    def mean_gains(self, axis: AxisReading) -> Floats:
-        return mean_gains(axis, self.starts, self.stops)
-
     def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
         chosen = np.minimum((first * len(self.starts)).astype(np.int64), len(self.starts) - 1)
         return self.starts[chosen], self.stops[chosen]
@@ -95,23 +76,6 @@ class AllRanges:
     def exact(self) -> bool:
         return self.codes <= LONGEST
 
-    def mean_gains(self, axis: AxisReading) -> Floats:
-        if not self.exact:
-            return mean_gains(axis, *self._sample)
-        n = self.codes
-        ends = np.arange(1, n + 1)
-        prefixes = mean_gains(axis, np.zeros(n, np.int64), ends) * n
-        ramp = np.zeros(axis.transform.size)
-        ramp[:n] = ends[::-1]
-        squares = np.square(axis.rows(ramp))
-        crossed = [squares[c.start : c.stop].sum() for c in axis.transform.classes]
-        total: Floats = (n + 1) * prefixes - np.array(crossed)
-        return np.maximum(total, 0.0) / self.count
-
-    @cached_property
-    def _sample(self) -> tuple[Integers, Integers]:
-        return some_of(self, 2**16)
-
     def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
         """Two of the n + 1 ends, in order; equal ones stand for an interval of one code."""
         n = self.codes
@@ -122,16 +86,8 @@ class AllRanges:
         return starts, np.maximum(stops, starts + 1)
 
 
-def mean_gains(axis: AxisReading, starts: Integers, stops: Integers) -> Floats:
-    """The mean gain of listed intervals, piece by piece."""
-    total = np.zeros(len(axis.transform.classes))
-    for k in range(0, len(starts), _PIECE):
-        total += axis.gains(starts[k : k + _PIECE], stops[k : k + _PIECE]).sum(axis=0)
-    return total / len(starts)
-
-
 def some_of(along: Along, most: int) -> tuple[Integers, Integers]:
-    """All intervals of a small family; of a large one, an even choice that is always the same."""
+    """All intervals of a small set; of a large one, an even choice that is always the same."""
     if along.count > most:
         points = even_points(most, 2)
         return along.spread(points[0], points[1])
@@ -155,7 +111,7 @@ def even_points(count: int, dimensions: int) -> Floats:
     return points
 
 
-# ── the families of an attribute ─────────────────────────────────────────────────────────────────
+# ── the sets of an attribute ─────────────────────────────────────────────────────────────────────
 
 
 def whole(attribute: Attribute) -> Listed:

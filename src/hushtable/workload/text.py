@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hushtable.errors import HushError, OptionError
-from hushtable.planner import workload as workloads
-from hushtable.planner.workload import MOST_QUESTIONS, Question, Workload
 from hushtable.query.box import Box, CodeSet, cells
 from hushtable.query.grouping import Query, check_row_cap, query_nodes
 from hushtable.schema import Schema
+from hushtable.workload import workload as workloads
+from hushtable.workload.workload import MOST_QUESTIONS, Question, Workload
 
 PLAIN: dict[str, Callable[[Schema], Workload]] = {
     "ranges": workloads.ranges,

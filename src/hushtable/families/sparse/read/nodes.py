@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
-from hushtable.families.sparse.cells import check_cells
 from hushtable.families.sparse.kept import (
     Errors,
     KeptPlaces,
@@ -24,6 +23,7 @@ from hushtable.families.sparse.kept import (
     distinct_laws,
 )
 from hushtable.families.sparse.ranges import haar_cell_gains, weights_of
+from hushtable.families.sparse.read.cells import check_cells
 from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import Structure, located, offsets, splits
 from hushtable.query.batch import count_each

@@ -1,0 +1,1 @@
+"""What answers from a release: noisy cells, noisy coefficients, shrunken ones."""

@@ -1,0 +1,1 @@
+"""What answers from a release: summaries of cells and of nodes, sketches."""
