@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,17 @@ from tests.shared_sizes import some_of
 from hushtable.errors import DataError
 from hushtable.schema import IntegerRange, Schema, ordinal
 from hushtable_papers import Setting, ispe, privbayes, reproduce, synthetic_rows
-from hushtable_papers.claims import Curve, Statement, alike, below
+from hushtable_papers.claims import (
+    NOISE,
+    Claim,
+    Curve,
+    Look,
+    Results,
+    Statement,
+    alike,
+    below,
+    judge,
+)
 from hushtable_papers.figure import Figure
 from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
 from hushtable_papers.real_tables import adult
@@ -261,6 +272,35 @@ def test_a_difference_must_be_beyond_its_noise_and_visible() -> None:
     assert alike(np.full(4, 104.0), np.full(4, 100.0), 0.05) is True
     assert alike(np.full(4, 94.0), np.full(4, 100.0), 0.05) is False
     assert alike(np.full(2, 94.0), np.full(2, 100.0), 0.05) is None
+
+
+@pytest.mark.parametrize(
+    ("errors", "holds", "why"),
+    [
+        ((9.0, 9.5, 8.0, 9.0), True, ""),
+        ((11.0, 12.0, 11.0, 13.0), False, "it is worse"),
+        ((9.9, 9.9, 9.9, 10.15), True, ""),
+        ((9.9, 9.9, 9.9, 10.25), None, NOISE),  # below 10 on average, but not without the first
+        ((10.1, 10.1, 10.1, 9.6), None, NOISE),  # below 10 on average because of the last alone
+        ((9.0, 8.0), True, ""),  # of so few nothing can be left out
+    ],
+)
+def test_what_one_repetition_turns_is_left_to_noise(
+    errors: tuple[float, ...], holds: bool | None, why: str
+) -> None:
+    def look(results: Results) -> Look:
+        return Look(results.curve("error", "x").text(), results.mean("error") < 10)
+
+    rows = [{"x": 0, "repetition": i, "error": error} for i, error in enumerate(errors)]
+    (found,) = judge([Claim("It is below 10", look, "it is worse")], pa.Table.from_pylist(rows))
+    assert (found.holds, found.why) == (holds, why) and found.seen
+
+
+def test_clear_differences_are_not_judged_again() -> None:
+    claim = Claim("It is so", lambda results: Look("", len(results.rows) > 3, clear=True))
+    table = pa.table({"repetition": range(4)})
+    assert judge([claim], table)[0].holds is True
+    assert judge([replace(claim, look=lambda r: Look("", len(r.rows) > 3))], table)[0].why == NOISE
 
 
 @pytest.mark.parametrize(

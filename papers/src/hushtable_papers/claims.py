@@ -4,9 +4,10 @@ A `Claim` is a sentence of the paper, a look at the results, and the reason if i
 look takes means, curves and ratios from the `Results`; it tells the figures that it saw and whether
 they are as the paper says.
 
-The same repetitions are measured at every value of a parameter and for every method, so differences
-are taken repetition by repetition. A difference is clear if it is beyond three of its standard
-errors, and visible: at least 2 % of what it is a difference from.
+Noise decides nothing. The same repetitions are measured at every value of a parameter and for every
+method, so differences are taken repetition by repetition. A difference is clear if it is beyond
+three of its standard errors, and visible: at least 2 % of what it is a difference from. What is
+judged by means instead cannot be told if it is judged otherwise without one of the repetitions.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ FEWEST = 3
 """Fewer repetitions than this have no standard error worth the name."""
 _BY = {"asked": "range size", "share": "share of the space", "size": "size", "theta": "θ"}
 TOO_FEW = f"fewer than {FEWEST} repetitions"
+NOISE = "noise decides: without one of the repetitions it is judged otherwise"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Look:
     """Whether the claim holds; None if there are too few repetitions to tell."""
     why: str = ""
     """A reason that depends on the results; without it, a claim that fails gives its own."""
+    clear: bool = False
+    """Whether it was judged by clear differences, not by means."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +100,21 @@ def judge(claims: Iterable[Claim], table: pa.Table) -> list[Statement]:
 def _statement(paper: str, claim: Claim, results: Results) -> Statement:
     try:
         look = claim.look(results)
+        turns = look.holds is not None and not look.clear and _turns(claim, results, look.holds)
     except NotMeasuredError as missing:
         return Statement(paper, "", None, str(missing))
-    if look.holds is None:
-        return Statement(paper, look.seen, None, TOO_FEW)
+    if turns or look.holds is None:
+        return Statement(paper, look.seen, None, NOISE if turns else TOO_FEW)
     return Statement(paper, look.seen, look.holds, look.why or ("" if look.holds else claim.why))
+
+
+def _turns(claim: Claim, results: Results, holds: bool) -> bool:
+    """Whether a claim is judged otherwise without one of the repetitions."""
+    every = {row.get("repetition") for row in results.rows}
+    if len(every) < FEWEST:
+        return False
+    without = (results.only(repetition=tuple(every - {one})) for one in every)
+    return any(claim.look(rest).holds is (not holds) for rest in without)
 
 
 # ── what is looked at ────────────────────────────────────────────────────────────────────────────
@@ -247,8 +261,8 @@ def goes(
         if not curve.enough:
             return Look(curve.text(digits), None)
         trend = curve.trend()
-        holds = trend in wanted
-        return Look(f"{trend}: {curve.text(digits)}", holds, "" if holds else why(curve))
+        holds, seen = trend in wanted, f"{trend}: {curve.text(digits)}"
+        return Look(seen, holds, "" if holds else why(curve), clear=True)
 
     return look
 

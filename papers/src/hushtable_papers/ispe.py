@@ -191,12 +191,12 @@ def _better(results: Results) -> Look:
     seen = f"{ours.mean():,.2f} against {theirs.mean():,.2f}"
     holds = below(ours, theirs)
     if holds is not False:
-        return Look(seen, holds)
+        return Look(seen, holds, clear=True)
     if below(theirs, ours):
-        return Look(seen, False, "it is worse")
+        return Look(seen, False, "it is worse", clear=True)
     beyond = results.values("questions") != ["cells"]
     reason = "not referred to beyond one cell" if beyond else "too different"
-    return Look(seen, False, f"{difference(ours, theirs)}; neighbours are {reason}")
+    return Look(seen, False, f"{difference(ours, theirs)}; neighbours are {reason}", clear=True)
 
 
 def _equal(results: Results) -> Look:
@@ -210,7 +210,7 @@ def _growth(judged: Callable[[Floats, Floats], bool | None], results: Results) -
     curves = [results.curve(method, "size") for method in ("posterior", "consistency")]
     ours, theirs = (curve.runs[-1] - curve.runs[0] for curve in curves)
     seen = f"by {ours.mean():,.1f} from 1 to {curves[0].values[-1]}, against {theirs.mean():,.1f}"
-    return Look(seen, judged(ours, theirs))
+    return Look(seen, judged(ours, theirs), clear=judged is below)
 
 
 def _is_better(figure: int, data: str) -> Claim:
@@ -269,7 +269,8 @@ def _tree_better(results: Results) -> Look:
     holds = below(ours, theirs)
     near = alike(ours, weighted, EQUAL) and float(theirs.mean()) < 1.5 * float(ours.mean())
     leaves = ": the noise of the leaves is most of the error, and no estimate mends that"
-    return Look(seen, holds, "" if holds else "not clearly below" + (leaves if near else ""))
+    why = "" if holds else "not clearly below" + (leaves if near else "")
+    return Look(seen, holds, why, clear=True)
 
 
 _TREES = (

@@ -164,9 +164,9 @@ def _beats_independent(results: Results) -> Look:
     pairs = zip(curve.values, curve.runs, strict=True)
     nearer = [value for value, held in pairs if below(held, alone)]
     if not nearer:
-        return Look(seen, False, "at no ε")
+        return Look(seen, False, "at no ε", clear=True)
     why = "" if len(nearer) == len(curve.values) else f"from ε = {min(nearer):g} on"
-    return Look(seen, max(curve.values) in nearer, why)
+    return Look(seen, max(curve.values) in nearer, why, clear=True)
 
 
 def _beats_whole(results: Results) -> Look:
@@ -179,7 +179,8 @@ def _beats_whole(results: Results) -> Look:
         return Look(seen, None)
     pairs = zip(ours.values, ours.runs, whole.runs, strict=True)
     worse = [f"{value:g}" for value, small, large in pairs if not below(small, large)]
-    return Look(seen, not worse, f"not at ε = {', '.join(worse)}" if worse else "")
+    why = f"not at ε = {', '.join(worse)}" if worse else ""
+    return Look(seen, not worse, why, clear=True)
 
 
 _MARGINALS = (
@@ -240,7 +241,7 @@ def _beats_guess(results: Results) -> Look:
         f"{best.mean():.3f} at ε = {epsilon:g}, trained on real rows {real.mean():.3f},"
         f" majority {guess.mean():.3f}"
     )
-    return Look(seen, below(best, guess))
+    return Look(seen, below(best, guess), clear=True)
 
 
 _CLASSIFIERS = (
