@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of
+from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of, schema_of
 
 from hushtable.errors import QueryError
 from hushtable.families.network import inference
 from hushtable.families.network.fit import FittedNetwork, project
+from hushtable.families.network.inference import Elimination
 from hushtable.families.network.network import Link, Network
 from hushtable.families.network.sample import RowSampler
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.sql import parse_where
+from hushtable.schema import Hierarchy, nominal
 
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
@@ -115,6 +119,24 @@ def test_what_is_too_entangled_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(inference, "MOST_CELLS", 10)
     with pytest.raises(QueryError, match="entangled"):
         reader.count(parse_where("age > 1", SCHEMA))
+
+
+def test_a_cell_of_very_many_attributes_is_answered() -> None:
+    """One attribute with seventy children, each with a child of its own: no table of all axes."""
+    flags = [nominal(f"a{i}", Hierarchy.flat(["no", "yes"])) for i in range(141)]
+    middle = [Link(i, ((0, 0),)) for i in range(1, 71)]
+    leaves = [Link(i, ((i - 70, 0),)) for i in range(71, 141)]
+    network = Network(schema_of(*flags), (Link(0), *middle, *leaves))
+    table = np.array([[0.25, 0.75], [0.5, 0.5]])
+    tables = (np.array([0.5, 0.5]), *[table] * 140)
+    fitted: Any = SimpleNamespace(network=network, conditionals=tables)
+    weights = {axis: np.array([[0.0, 1.0]]) for axis in range(141)}
+    found = Elimination(fitted, weights)
+    assert found.probabilities == pytest.approx([0.5**141], rel=1e-12)
+    found.differentiate()
+    slope = np.zeros((1, 2, 2))
+    slope[0, 1, 1] = 0.5**140
+    assert found.slope(leaves[0]) == pytest.approx(slope, rel=1e-12)
 
 
 def test_attributes_that_do_not_matter_are_left_out() -> None:

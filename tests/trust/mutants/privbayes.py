@@ -161,8 +161,8 @@ PRIVBAYES = [
     Mutant(
         "a slope that takes in its own factor",
         "families/network/inference.py",
-        "others = step.inputs[:i] + step.inputs[i + 1 :]",
-        "others = step.inputs",
+        "for one, other in ((left, right), (right, left)):",
+        "for one, other in ((left, left), (right, right)):",
         _DELTA,
     ),
     Mutant(

@@ -5,15 +5,18 @@ constrains and no constrained one descends from drop out. Of the others each is 
 the cheapest first, at the finest level at which one of its children sees it. Many boxes that
 constrain the same attributes are answered at once.
 
-Walking the same steps backwards gives the derivative of each probability by every entry of every
-conditional distribution, from which the error of an answer follows (`network_reader`).
+Every step is an `einsum` of two tables. Walking the steps backwards gives the derivative of each
+probability by every entry of every conditional distribution, from which the error of an answer
+follows (`read.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import reduce
+from string import ascii_letters
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,53 +32,37 @@ Weights = Mapping[int, Floats]
 MOST_CELLS = 2**26
 """The largest table that elimination may need on the way."""
 
+BOXES = -1
+"""In place of an attribute, the axis that runs through the boxes."""
+
 
 @dataclass(eq=False)
 class Factor:
-    """A table over some attributes; its first axis runs through the boxes, or has length 1."""
+    """A table over some attributes, and perhaps the boxes."""
 
     axes: tuple[int, ...]
     values: Floats
     slope: Floats | None = None
-    """The derivative of the probabilities by the values, when it is known."""
+    """The derivative of the probabilities by the values, for every box, when it is known."""
 
 
-@dataclass(eq=False)
-class Step:
-    """Factors that were multiplied, and the one that is left after summing out an attribute."""
-
-    inputs: list[Factor]
-    union: tuple[int, ...]
-    result: Factor
-
-
-@dataclass(eq=False)
 class Elimination:
     """The probabilities of many boxes, and how they came about."""
 
-    fitted: FittedNetwork
-    weights: Weights
-    own: dict[int, Factor] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._links = relevant(self.fitted.network.links, self.weights)
-        self._level = _finest_used(self._links)
-        self._active = {link.axis: self._active_groups(link.axis) for link in self._links}
-        for link in self._links:
-            self.own[link.axis] = self._factor(link)
-        self.probabilities = self._eliminate()
-
-    @property
-    def links(self) -> list[Link]:
-        """The links that matter, in the order of the network."""
-        return self._links
+    def __init__(self, fitted: FittedNetwork, weights: Weights) -> None:
+        self.fitted, self.weights = fitted, weights
+        # The links that matter, in the order of the network.
+        self.links = relevant(fitted.network.links, weights)
+        self._level = _finest_used(self.links)
+        self._active = {axis: self._active_groups(axis) for axis in self._level}
+        self._own = {link.axis: self._factor(link) for link in self.links}
+        self._steps: list[tuple[Factor, Factor, Factor]] = []
+        self._last = self._eliminate()
+        self.probabilities = np.atleast_1d(self._last.values)
 
     def _groups(self, axis: int) -> NDArray[np.int64]:
-        """The group of each code at the level its children need; one group if it has none."""
-        levels = self.fitted.network.levels[axis]
-        level = self._level.get(axis)
-        return np.zeros(len(levels[0]), np.int64) if level is None else levels[level]
+        """The group of each code at the level that children need."""
+        return self.fitted.network.levels[axis][self._level[axis]]
 
     def _active_groups(self, axis: int) -> NDArray[np.int64]:
         """The groups that some box meets."""
@@ -89,75 +76,75 @@ class Elimination:
         return regroup(self.fitted.network, axis, self._level[axis], level)[self._active[axis]]
 
     def _factor(self, link: Link) -> Factor:
-        """Pr[child in box | parents] by groups of the child and of its parents."""
-        table = self._conditional(link)
-        if link.axis in self.weights:
-            rows = self.weights[link.axis]
-            table = table * rows.reshape(len(rows), *[1] * len(link.parents), -1)
-        groups = self._groups(link.axis)
-        starts = np.flatnonzero(np.diff(groups, prepend=-1))
-        values = np.add.reduceat(table, starts, axis=-1)[..., self._active[link.axis]]
-        axes = [axis for axis, _ in link.parents] + [link.axis]
-        order = sorted(range(len(axes)), key=axes.__getitem__)
-        values = values.transpose(0, *(place + 1 for place in order))
-        return Factor(tuple(sorted(axes)), values)
-
-    def _conditional(self, link: Link) -> Floats:
-        """Pr[child | parents] at the active groups of the parents, with an axis for the boxes."""
-        place = self.fitted.network.links.index(link)
-        table = self.fitted.conditionals[place]
+        """Pr[child in box | parents] by groups of the parents, and of the child if it has some."""
+        table = self.fitted.conditionals[self.fitted.network.links.index(link)]
         for i, (axis, level) in enumerate(link.parents):
             table = table.take(self._seen_by(axis, level), axis=i)
-        return np.asarray(table[None])
+        axes, rows = [axis for axis, _ in link.parents], self.weights.get(link.axis)
+        if link.axis not in self._level:
+            assert rows is not None  # else it would not matter
+            return _factor_of(axes, np.tensordot(rows, table, (1, -1)))
+        table = table[None] if rows is None else table * _along_last(rows, table.ndim)
+        starts = np.flatnonzero(np.diff(self._groups(link.axis), prepend=-1))
+        values = np.add.reduceat(table, starts, axis=-1)[..., self._active[link.axis]]
+        return _factor_of([*axes, link.axis], values)
 
-    def _eliminate(self) -> Floats:
-        factors = list(self.own.values())
+    def _eliminate(self) -> Factor:
+        """Sum out every attribute, the one that needs the smallest table first."""
+        factors = list(self._own.values())
         sizes = {axis: len(active) for axis, active in self._active.items()}
-        waiting = set(sizes)
+        sizes[BOXES] = max((len(rows) for rows in self.weights.values()), default=1)
+        waiting = {axis for axis in self._active if sizes[axis] != 1}
         while waiting:
-            axis = min(waiting, key=lambda one: (_clique_size(factors, one, sizes), one))
-            if _clique_size(factors, axis, sizes) > MOST_CELLS:
+            axis = min(waiting, key=lambda one: (_table_size(factors, one, sizes), one))
+            if _table_size(factors, axis, sizes) > MOST_CELLS:
                 raise QueryError(
                     "the network is too entangled to answer this exactly; constrain fewer"
                     " attributes, or count synthetic rows"
                 )
             waiting.remove(axis)
-            inputs = [factor for factor in factors if axis in factor.axes]
-            step = _summed_out(inputs, axis)
-            self.steps.append(step)
-            factors = [f for f in factors if axis not in f.axes] + [step.result]
-        last = Step(factors, (), Factor((), _product(factors, ())))
-        self.steps.append(last)
-        return last.result.values
+            joined = [factor for factor in factors if axis in factor.axes]
+            factors = [factor for factor in factors if axis not in factor.axes]
+            factors.append(self._summed_out(axis, joined))
+        return reduce(self._step, factors, Factor((), np.ones(())))
+
+    def _summed_out(self, axis: int, joined: list[Factor]) -> Factor:
+        """The product of factors, summed over an attribute; the largest of them comes last."""
+        if len(joined) == 1:
+            joined = [Factor((axis,), np.ones(len(self._active[axis]))), *joined]
+        *others, last = sorted(joined, key=lambda factor: factor.values.size)
+        return self._step(reduce(self._step, others), last, without=axis)
+
+    def _step(self, left: Factor, right: Factor, without: int | None = None) -> Factor:
+        """The product of two factors, perhaps summed over an attribute."""
+        axes = tuple(sorted({*left.axes, *right.axes} - {without}))
+        result = Factor(axes, _contract(left, right, axes))
+        self._steps.append((left, right, result))
+        return result
 
     def differentiate(self) -> None:
         """Fill in the slope of every factor, from the last step to the first."""
-        last = self.steps[-1].result
-        last.slope = np.ones_like(last.values)
-        for step in reversed(self.steps):
-            assert step.result.slope is not None
-            slope = _aligned(step.result.axes, step.result.slope, step.union)
-            for i, factor in enumerate(step.inputs):
-                others = step.inputs[:i] + step.inputs[i + 1 :]
-                whole = slope * _product(others, step.union)
-                factor.slope = _summed_to(whole, step.union, factor.axes)
+        self._last.slope = np.ones_like(self.probabilities)
+        for left, right, result in reversed(self._steps):
+            assert result.slope is not None
+            above = Factor(_with_boxes(result.axes), result.slope)
+            for one, other in ((left, right), (right, left)):
+                one.slope = _contract(above, other, _with_boxes(one.axes))
 
     def slope(self, link: Link) -> Floats:
         """The derivative by Pr[child | parents], as the conditional is stored, for every box."""
-        factor = self.own[link.axis]
-        assert factor.slope is not None
-        axes = [axis for axis, _ in link.parents] + [link.axis]
-        order = [factor.axes.index(axis) + 1 for axis in axes]
-        slope = factor.slope.transpose(0, *order)
-        boxes = max(len(slope), *(len(rows) for rows in self.weights.values()), 1)
-        full = [p.shape for p in self.fitted.conditionals][self.fitted.network.links.index(link)]
+        slope, rows = self._own[link.axis].slope, self.weights.get(link.axis)
+        assert slope is not None
+        lengths = [
+            len(self._active[axis]) if axis in self._active else 1 for axis, _ in link.family
+        ]
+        slope = slope.reshape(len(slope), *lengths)
+        full = self.fitted.conditionals[self.fitted.network.links.index(link)].shape
         for i, (axis, level) in enumerate(link.parents):
             slope = _scattered(slope, i + 1, self._seen_by(axis, level), full[i])
-        slope = self._by_code(slope, link.axis)
-        if link.axis in self.weights:
-            rows = self.weights[link.axis]
-            slope = slope * rows.reshape(len(rows), *[1] * len(link.parents), -1)
-        return np.broadcast_to(slope, (boxes, *slope.shape[1:]))
+        if link.axis in self._level:
+            slope = self._by_code(slope, link.axis)
+        return slope if rows is None else slope * _along_last(rows, slope.ndim - 1)
 
     def _by_code(self, slope: Floats, axis: int) -> Floats:
         """From the active groups of a child to all its codes; outside them nothing changes."""
@@ -185,37 +172,32 @@ def _finest_used(links: Sequence[Link]) -> dict[int, int]:
     return finest
 
 
-def _clique_size(factors: Sequence[Factor], axis: int, sizes: Mapping[int, int]) -> int:
+def _table_size(factors: Sequence[Factor], axis: int, sizes: Mapping[int, int]) -> int:
     """How large the table gets when an attribute is summed out."""
-    joined = [factor for factor in factors if axis in factor.axes]
-    union = {other for factor in joined for other in factor.axes}
-    boxes = max((len(factor.values) for factor in joined), default=1)
-    return boxes * math.prod(sizes[other] for other in union)
+    joined = {other for factor in factors if axis in factor.axes for other in factor.axes}
+    return math.prod(sizes[other] for other in joined)
 
 
-def _summed_out(inputs: list[Factor], axis: int) -> Step:
-    union = tuple(sorted({other for factor in inputs for other in factor.axes}))
-    product = _product(inputs, union)
-    left = tuple(other for other in union if other != axis)
-    return Step(inputs, union, Factor(left, product.sum(axis=union.index(axis) + 1)))
+def _contract(left: Factor, right: Factor, axes: tuple[int, ...]) -> Floats:
+    """The product of two factors, summed over all axes but some."""
+    letters = dict(zip({*left.axes, *right.axes}, ascii_letters, strict=False))
+    named = ("".join(letters[axis] for axis in some) for some in (left.axes, right.axes, axes))
+    return np.asarray(np.einsum("{},{}->{}".format(*named), left.values, right.values))
 
 
-def _product(factors: Sequence[Factor], union: tuple[int, ...]) -> Floats:
-    product = np.ones([1] * (len(union) + 1))
-    for factor in factors:
-        product = product * _aligned(factor.axes, factor.values, union)
-    return product
+def _factor_of(axes: Sequence[int], values: Floats) -> Factor:
+    """A factor from a table for every box, or one for all; axes of length 1 are left out."""
+    named = zip((BOXES, *axes), values.shape, strict=True)
+    return Factor(tuple(axis for axis, length in named if length != 1), values.squeeze())
 
 
-def _aligned(axes: tuple[int, ...], values: Floats, union: tuple[int, ...]) -> Floats:
-    """A factor with an axis of length 1 for every attribute of the union that it lacks."""
-    lengths = iter(values.shape[1:])
-    return values.reshape(len(values), *(next(lengths) if axis in axes else 1 for axis in union))
+def _with_boxes(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return axes if BOXES in axes else (BOXES, *axes)
 
 
-def _summed_to(values: Floats, union: tuple[int, ...], axes: tuple[int, ...]) -> Floats:
-    gone = tuple(i + 1 for i, axis in enumerate(union) if axis not in axes)
-    return np.asarray(values.sum(axis=gone))
+def _along_last(rows: Floats, axes: int) -> Floats:
+    """Rows of weights, to be multiplied along the last of some axes; the boxes come first."""
+    return rows.reshape(len(rows), *[1] * (axes - 1), -1)
 
 
 def _scattered(values: Floats, axis: int, groups: NDArray[np.int64], size: int) -> Floats:
