@@ -112,9 +112,18 @@ def test_a_kill_at_any_moment_of_publishing(tmp_path: Path, size: Size, tally: T
 # ── races ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_races_spend_the_budget_exactly(tmp_path: Path, size: Size, tally: Tally) -> None:
+def a_state_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second budget for the same people would be refused: every round is another owner."""
+    folder.mkdir()
+    monkeypatch.setenv("HUSHTABLE_STATE", str(folder / "state"))
+
+
+def test_races_spend_the_budget_exactly(
+    tmp_path: Path, size: Size, tally: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Eight processes spend 1 of a budget of 10 as often as they are let, on one ledger."""
-    for number in range(size(1, 12)):
+    for number in range(size(1, 12, 2)):
+        a_state_of_its_own(tmp_path / str(number), monkeypatch)
         path = tmp_path / f"{number}.ledger"
         command = [sys.executable, "-W", "error", str(SPENDER), "race", str(path), "10"]
         racers = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE) for _ in range(8)]
@@ -128,11 +137,11 @@ def test_races_spend_the_budget_exactly(tmp_path: Path, size: Size, tally: Tally
 
 
 def test_of_racing_publishers_as_many_publish_as_can_be_paid(
-    tmp_path: Path, size: Size, tally: Tally
+    tmp_path: Path, size: Size, tally: Tally, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(size(1, 10)):
+    for number in range(size(1, 10, 2)):
         place = tmp_path / str(number)
-        place.mkdir()
+        a_state_of_its_own(place, monkeypatch)
         assert run(PUBLISHER, "races", place, 8) == {"races": 8, "releases": 3}
         tally("racing processes", 8)
 
