@@ -54,7 +54,7 @@ def test_all_kinds_of_questions_are_asked_of_tables_of_every_shape() -> None:
     for case in cases:
         assert case.counts.shape == case.schema.shape and (case.counts >= 0).all()
         for question in case.questions:
-            assert cells(question.query.region) > 0
+            assert cells(question.query.boxes) > 0
 
 
 def test_the_boxes_of_a_union_share_no_cell() -> None:
@@ -63,7 +63,7 @@ def test_the_boxes_of_a_union_share_no_cell() -> None:
         for case in cases_of(middling(name), ["empty"]):
             for question in case.questions:
                 held = np.zeros(shape, int)
-                for box in question.query.region:
+                for box in question.query.boxes:
                     held[
                         np.ix_(
                             *(

@@ -288,9 +288,9 @@ def test_with_all_axes_plain_it_is_basic(neighbours: Neighbours) -> None:
     assert np.array_equal(plain.arrays["coefficients"], basic.arrays["cells"])
     assert plain.noise["scale"] == basic.noise["scale"]
     for box in all_boxes(schema.shape)[::11]:
-        region = (Box(tuple(CodeSet.of(ends) for ends in box)),)
-        law = reader_of(plain).law(region)
-        known = NoiseSum.of(DiscreteLaplace(Fraction(basic.noise["scale"])), region[0].cells)
+        boxes = (Box(tuple(CodeSet.of(ends) for ends in box)),)
+        law = reader_of(plain).law(boxes)
+        known = NoiseSum.of(DiscreteLaplace(Fraction(basic.noise["scale"])), boxes[0].cells)
         assert law.variance == pytest.approx(known.variance, rel=1e-12)
         assert law.half_width(0.95) == known.half_width(0.95)
 

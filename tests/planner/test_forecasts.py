@@ -126,7 +126,7 @@ def test_questions_of_several_boxes_share_noise() -> None:
     schema = schema_of(AGE, JOB)
     sql = "age <> 3 OR job = 'office'; age IN (0, 2, 5) AND job <> 'clerk'; age < 2 OR age > 4"
     asked = from_sql(sql, schema)
-    assert len(asked.questions) == 3 and max(len(q.region) for q in asked.questions) > 1
+    assert len(asked.questions) == 3 and max(len(q.boxes) for q in asked.questions) > 1
     found = plan(schema, epsilon="1", workload=asked)
     cells = [q for q, _ in all_questions(asked)]
     for forecast in found.forecasts:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.query.batch import range_boxes
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.grouping import COUNT, Group, Query
 from hushtable.schema import Schema
 
@@ -114,7 +114,7 @@ def questions_of(schema: Schema) -> Iterator[Question]:
         yield Question("unions", Query(_union(schema.shape, random)))
 
 
-def _everything(schema: Schema) -> Region:
+def _everything(schema: Schema) -> Boxes:
     return (Box.full(schema.shape),)
 
 
@@ -132,7 +132,7 @@ def _levels(schema: Schema) -> Iterator[tuple[int, int]]:
                 yield axis, level
 
 
-def _union(shape: tuple[int, ...], random: np.random.Generator) -> Region:
+def _union(shape: tuple[int, ...], random: np.random.Generator) -> Boxes:
     """A or B: codes A of one attribute, or codes B of another; as disjoint boxes."""
     first = int(random.integers(len(shape)))
     chosen = [_codes(size, random) for size in shape]

@@ -30,7 +30,7 @@ from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.query.answer import Answer, show_percent
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.law import checked_confidence
 from hushtable.release import Release
 from hushtable.release import open as open_release
@@ -201,7 +201,7 @@ def _measured(
 ) -> _Measured:
     """Ask the table and the release the same questions."""
     step("truth")
-    truth = table.answers(asked.ranges, asked.regions)
+    truth = table.answers(asked.ranges, asked.unions)
     step("ask")
     values, variances = _answers(release, asked)
     step("intervals")
@@ -246,16 +246,16 @@ def _far_off(total: Answer, rows: int) -> bool:
 def _answers(release: Release, asked: Asked) -> tuple[Floats, Floats]:
     """The released answers and the variances that their error bars state."""
     values, errors = release.count_ranges(asked.ranges.starts, asked.ranges.stops)
-    answers = [_count(release, region) for region in asked.regions]
+    answers = [_count(release, boxes) for boxes in asked.unions]
     return (
         np.append(np.asarray(values, np.float64), [answer.value for answer in answers]),
         np.append(errors**2, [answer.law.variance for answer in answers]),
     )
 
 
-def _count(release: Release, region: Region) -> Answer:
-    """The count of a region: what a WHERE clause of any form selects."""
-    return Answer(*release.reader.count(region))
+def _count(release: Release, boxes: Boxes) -> Answer:
+    """The count of disjoint boxes: what a WHERE clause of any form selects."""
+    return Answer(*release.reader.count(boxes))
 
 
 def _evenly(number: int, most: int) -> NDArray[np.int64]:
@@ -278,7 +278,7 @@ def _inside(
         asked.ranges.starts[boxes], asked.ranges.stops[boxes], confidence=confidence
     )
     odd = chosen[len(boxes) :]
-    answers = [_count(release, asked.regions[i - len(asked.ranges)]) for i in odd.tolist()]
+    answers = [_count(release, asked.unions[i - len(asked.ranges)]) for i in odd.tolist()]
     ends = [answer.interval(confidence) for answer in answers]
     lower = np.append(low, [end[0] for end in ends])
     upper = np.append(high, [end[1] for end in ends])

@@ -17,7 +17,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, available_memory
 from hushtable.errors import OptionError
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.law import NoiseLaw
 from hushtable.schema import Schema
 from hushtable.workload import Workload
@@ -53,8 +53,8 @@ class Task:
 class Strategy(Protocol):
     """What would be measured."""
 
-    def law(self, region: Region, epsilon: Fraction) -> NoiseLaw:
-        """The exact law of the noise in the count of a region."""
+    def law(self, boxes: Boxes, epsilon: Fraction) -> NoiseLaw:
+        """The exact law of the noise in the count of disjoint boxes."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Forecast:
     """The root of the mean noise variance over the workload."""
     worst: float
     """The largest standard error of any question."""
-    typical: Region
+    typical: Boxes
     """A question whose error is about the mean."""
     by_size: tuple[Sized, ...]
     bound: float | None
@@ -127,7 +127,7 @@ class Forecast:
             epsilon=task.epsilon,
             rmse=math.sqrt(mean),
             worst=worst,
-            typical=task.sample.region(int(np.abs(variances - mean).argmin())),
+            typical=task.sample.boxes(int(np.abs(variances - mean).argmin())),
             by_size=_by_size(task.sample, variances),
             bound=bound,
             resources=resources,

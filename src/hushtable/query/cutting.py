@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
-from hushtable.query.box import Box, CodeSet, Interval, Region
+from hushtable.query.box import Box, Boxes, CodeSet, Interval
 
 Ranges = Sequence[Interval] | NDArray[np.int64]
 """Disjoint ranges of codes start ≤ code < stop, in the order of the codes."""
@@ -54,11 +54,11 @@ def listed_cells(box: Box, groups: Groups, shape: tuple[int, ...]) -> tuple[Inte
     return owner, cells
 
 
-def cells_by_group(region: Region, groups: Groups) -> NDArray[np.int64]:
-    """How many cells of a region each group holds; groups run with the last axis fastest."""
+def cells_by_group(boxes: Boxes, groups: Groups) -> NDArray[np.int64]:
+    """How many cells of the boxes each group holds; groups run with the last axis fastest."""
     total = np.zeros(math.prod(len(ranges) for _, ranges in groups), np.int64)
     grouped = {axis for axis, _ in groups}
-    for box in region:
+    for box in boxes:
         others = math.prod(codes.count for i, codes in enumerate(box.sets) if i not in grouped)
         counts = np.array([others], np.int64)
         for axis, ranges in groups:
@@ -68,10 +68,10 @@ def cells_by_group(region: Region, groups: Groups) -> NDArray[np.int64]:
     return total
 
 
-def held_by_group(region: Region, groups: Groups) -> NDArray[np.bool_]:
-    """Which groups hold a cell of a region at all: so many cells may not fit 64 bits."""
+def held_by_group(boxes: Boxes, groups: Groups) -> NDArray[np.bool_]:
+    """Which groups hold a cell of the boxes at all: so many cells may not fit 64 bits."""
     total = np.zeros(math.prod(len(ranges) for _, ranges in groups), bool)
-    for box in region:
+    for box in boxes:
         if not box.cells:
             continue
         held = np.ones(1, bool)

@@ -19,7 +19,7 @@ from hushtable.families.linear.rows import Row
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.privacy.loss import Exposure
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.law import NoiseLaw
 from hushtable.workload.intervals import Along
 
@@ -39,10 +39,10 @@ class NoisyProduct:
         transform = self.transform
         return self.exposure.noise(epsilon, entering=transform.entering, moving=transform.moving)
 
-    def law(self, region: Region, epsilon: Fraction) -> NoiseLaw:
-        """The law of the noise in the count of a region."""
+    def law(self, boxes: Boxes, epsilon: Fraction) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
         reading = ProductReading.of(self.transform)
-        return NoisyCoefficients(reading, _no_data, self.noise(epsilon), "").law(region)
+        return NoisyCoefficients(reading, _no_data, self.noise(epsilon), "").law(boxes)
 
 
 @dataclass(eq=False)
@@ -70,7 +70,7 @@ class Variances:
             weights = np.array([boxes.weight for boxes in workload.box_sets])
             total += float(weights @ reading.variances(gains, variance))
         for question in workload.questions:
-            total += question.weight * region_variance(reading, question.region, variance)
+            total += question.weight * boxes_variance(reading, question.boxes, variance)
         return total / workload.weight
 
     def sampled(self, transform: Product) -> Floats:
@@ -82,7 +82,7 @@ class Variances:
             for i, axis in enumerate(reading.axes)
         ]
         boxes = reading.variances(gains, variance) if len(sample.starts) else np.zeros(0)
-        asked = [region_variance(reading, q.region, variance) for q in sample.questions]
+        asked = [boxes_variance(reading, q.boxes, variance) for q in sample.questions]
         return np.append(boxes, asked)
 
     def worst(self, transform: Product, sampled: Floats) -> float:
@@ -121,14 +121,14 @@ class Variances:
         return self._tops[key]
 
 
-def region_variance(reading: ProductReading, region: Region, variance: Variance) -> float:
+def boxes_variance(reading: ProductReading, boxes: Boxes, variance: Variance) -> float:
     """The noise variance of a count of several boxes, which share coefficients.
 
     It is Σ over pairs of boxes of Π over axes ⟨weights, weights′⟩, class by class.
     """
     rows = [
         [weights_of(axis, codes) for axis, codes in zip(reading.axes, box.sets, strict=True)]
-        for box in region
+        for box in boxes
         if box.cells
     ]
     pairs = [(one, other) for one in rows for other in rows]

@@ -35,7 +35,7 @@ from hushtable.families.network.fit import FittedNetwork, cell_map
 from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import Network
 from hushtable.query.batch import cells_as_ranges
-from hushtable.query.box import Box, Region
+from hushtable.query.box import Box, Boxes
 from hushtable.query.cutting import Groups, all_codes
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates
@@ -70,24 +70,24 @@ class NetworkReader:
         """The number of rows, noisy."""
         return self.fitted.total
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The estimated error of the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The estimated error of the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and its estimated error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and its estimated error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
+    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
         numbers = [len(ranges) for _, ranges in groups]
         rows = math.prod(numbers)
         values, laws = np.zeros(rows), []
-        held = [box for box in region if box.cells]
+        held = [box for box in boxes if box.cells]
         for lot in self._lots(rows):
             places = np.unravel_index(lot, numbers) if numbers else ()
-            boxes = [self._weights(box, groups, places) for box in held]
-            values[lot], found = self._answer(boxes, len(lot))
+            weights = [self._weights(box, groups, places) for box in held]
+            values[lot], found = self._answer(weights, len(lot))
             laws += found
         return Estimates(values, tuple(laws), np.arange(rows))
 

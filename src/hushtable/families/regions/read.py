@@ -30,7 +30,7 @@ from hushtable.families.regions.posterior import (
 )
 from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
 from hushtable.families.regions.reference import Alike, alike_cumulants, credible_cells
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.cutting import Groups, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, checked_confidence
 from hushtable.query.law.normal import cornish_fisher, nearly_normal
@@ -99,18 +99,18 @@ class RegionReader:
 
     # ── questions ────────────────────────────────────────────────────────────────────────────────
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The posterior of the count of a region; the measurements are read, for it needs them."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The posterior of a count of disjoint boxes; reads the measurements: it needs them."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
         """The posterior mean of a count, and its posterior."""
-        return self.group(region, ()).only()
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The posterior means of a region cut by groups of codes along some axes."""
-        sizes = cells_by_group(region, groups)
-        owner, parts, first = self.parts(region, groups, len(sizes))
+    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+        """The posterior means of disjoint boxes cut by groups of codes along some axes."""
+        sizes = cells_by_group(boxes, groups)
+        owner, parts, first = self.parts(boxes, groups, len(sizes))
         cumulants = part_cumulants(self.estimator, parts)
         sums = np.stack([sums_by(owner, row, len(sizes)) for row in cumulants])
         laws = self._laws(owner, parts, sums)
@@ -126,13 +126,11 @@ class RegionReader:
         )
         return Estimates(sums[0], tuple(promised), np.arange(len(sizes)))
 
-    def parts(
-        self, region: Region, groups: Groups, owners: int
-    ) -> tuple[Integers, Parts, Integers]:
+    def parts(self, boxes: Boxes, groups: Groups, owners: int) -> tuple[Integers, Parts, Integers]:
         """What each group asks of each region, in the order of groups; and a cell of each."""
         layout = self.layout
         keys, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for box in region:
+        for box in boxes:
             if box.cells:
                 owner, places = listed_cells(box, groups, self.neighbourhood.shape)
                 keys.append(owner * layout.regions + layout.labels[places])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Box, CodeSet, Region, cells
+from hushtable.query.box import Box, Boxes, CodeSet, cells
 from hushtable.query.cutting import Groups, Ranges, all_codes, cells_by_group, ranks
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
@@ -37,21 +37,21 @@ class NoisyCells:
     note = NOTE
     estimate = False
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the noise in the count of a region."""
-        return NoiseSum.of(self.noise, cells(region))
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
+        return NoiseSum.of(self.noise, cells(boxes))
 
-    def count(self, region: Region) -> tuple[int, NoiseLaw]:
-        """The noisy count of a region, and the law of its noise."""
-        return int(self._sums(region, ())), self.law(region)
+    def count(self, boxes: Boxes) -> tuple[int, NoiseLaw]:
+        """The noisy count of disjoint boxes, and the law of its noise."""
+        return int(self._sums(boxes, ())), self.law(boxes)
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The noisy count of a region cut by groups of codes along some axes.
+    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+        """The noisy count of disjoint boxes cut by groups of codes along some axes.
 
         Rows run through the groups with the last axis fastest.
         """
-        values = self._sums(region, groups)
-        distinct, law_of_row = np.unique(cells_by_group(region, groups), return_inverse=True)
+        values = self._sums(boxes, groups)
+        distinct, law_of_row = np.unique(cells_by_group(boxes, groups), return_inverse=True)
         laws = tuple(NoiseSum.of(self.noise, int(count)) for count in distinct)
         return Estimates(values.reshape(-1), laws, law_of_row)
 
@@ -74,23 +74,23 @@ class NoisyCells:
         sizes = np.prod((stops - starts).astype(np.float64), axis=1)
         return np.asarray(sizes * self.noise.variance)
 
-    def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
-        """The sums over a region by group, in the order of `groups`."""
+    def _sums(self, boxes: Boxes, groups: Groups) -> NDArray[np.int64]:
+        """The sums over disjoint boxes by group, in the order of `groups`."""
         sums = np.zeros([len(ranges) for _, ranges in groups], np.int64)
         bound = 0
-        for box in region:
+        for box in boxes:
             for piece in _pieces(box):
                 matrix = self.read(*_hull(piece))
                 bound += piece.cells * (np.iinfo(matrix.dtype).max + 1)
                 sums += _piece_sums(matrix, piece, groups)
         if bound > np.iinfo(np.int64).max:
-            self._refuse_overflow(region, groups)
+            self._refuse_overflow(boxes, groups)
         return sums
 
-    def _refuse_overflow(self, region: Region, groups: Groups) -> None:
+    def _refuse_overflow(self, boxes: Boxes, groups: Groups) -> None:
         """Refuse sums that wrap around 64 bits: no honest noise is so large."""
         rough = np.zeros([len(ranges) for _, ranges in groups], np.float64)
-        for box in region:
+        for box in boxes:
             for piece in _pieces(box):
                 rough += _piece_sums(self.read(*_hull(piece)), piece, groups, np.float64)
         if np.any(np.abs(rough) > 2.0**62):

@@ -24,7 +24,7 @@ from hushtable.families.linear.read.transforms import AxisReading, ProductReadin
 from hushtable.families.linear.rows import Row, add_rows
 from hushtable.kernel.maps import Identity
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Groups, cut_by
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
@@ -53,31 +53,31 @@ class NoisyCoefficients:
 
     estimate = False
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the noise in the count of a region."""
-        boxes = [box for box in region if box.cells]
-        if not boxes:
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
+        held = [box for box in boxes if box.cells]
+        if not held:
             return NoiseSum(())
-        if len(boxes) > 1:
-            rows = [self._rows(box) for box in boxes]
+        if len(held) > 1:
+            rows = [self._rows(box) for box in held]
             return self._law(self._touched(rows, read=False)[1])
-        return self._product_law([self._spread_of(i, c) for i, c in enumerate(boxes[0].sets)])
+        return self._product_law([self._spread_of(i, c) for i, c in enumerate(held[0].sets)])
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its noise."""
-        rows = [self._rows(box) for box in region if box.cells]
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its noise."""
+        rows = [self._rows(box) for box in boxes if box.cells]
         if len(rows) > 1:
             value, spread = self._touched(rows, read=True)
             return value, self._law(spread)
         weights = [[row] for row in rows[0]] if rows else []
-        return (self._contract(weights).item() if rows else 0.0), self.law(region)
+        return (self._contract(weights).item() if rows else 0.0), self.law(boxes)
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        boxes = [box for box in region if box.cells]
-        if len(boxes) == 1 and all(len(ranges) for _, ranges in groups):
-            return self._group_box(boxes[0], groups)
-        return self._group_one_by_one(boxes, groups)
+    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        held = [box for box in boxes if box.cells]
+        if len(held) == 1 and all(len(ranges) for _, ranges in groups):
+            return self._group_box(held[0], groups)
+        return self._group_one_by_one(held, groups)
 
     def cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell: M*."""
@@ -131,7 +131,7 @@ class NoisyCoefficients:
                 axis: CodeSet.of((int(start), int(stop)))
                 for (axis, _), (start, stop) in zip(groups, ranges, strict=True)
             }
-            region = tuple(
+            within = tuple(
                 Box(
                     tuple(
                         codes.intersection(cut[i]) if i in cut else codes
@@ -140,7 +140,7 @@ class NoisyCoefficients:
                 )
                 for box in boxes
             )
-            value, law = self.count(region)
+            value, law = self.count(within)
             values.append(value)
             laws.append(law)
         distinct = {law: number for number, law in enumerate(dict.fromkeys(laws))}

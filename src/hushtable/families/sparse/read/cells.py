@@ -18,7 +18,7 @@ from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.sparse.kept import CellNoise, Errors, KeptPlaces, SummedNoise, distinct_laws
 from hushtable.query.batch import count_each
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Groups, cells_by_group
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
@@ -57,18 +57,18 @@ class CellSummary:
         """Where its values and errors come from."""
         return self.errors.note
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the error in the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the error in the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        places = cells_by_group(region, groups)
-        sums = self._sums(region, groups)
+    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        places = cells_by_group(boxes, groups)
+        sums = self._sums(boxes, groups)
         if self.errors.complete:
             noise = self.errors.noise
             laws, which = distinct_laws(lambda terms: NoiseSum.of(noise, terms), [places])
@@ -94,7 +94,7 @@ class CellSummary:
         which = np.where(single, len(laws) + np.minimum(sums.kept, 1), which)
         return Estimates(np.where(single, sums.values, sums.weights), (*laws, *points), which)
 
-    def _sums(self, region: Region, groups: Groups) -> _Sums:
+    def _sums(self, boxes: Boxes, groups: Groups) -> _Sums:
         size = math.prod(len(ranges) for _, ranges in groups)
         exact = np.int64 if self.errors.weights(np.zeros(1)).dtype.kind == "i" else np.float64
         sums = _Sums(
@@ -105,14 +105,14 @@ class CellSummary:
             np.zeros(size),
             np.zeros(size),
         )
-        for first, last, box in self._slices(region):
+        for first, last, box in self._slices(boxes):
             self._add(sums, self.kept.places[first:last], self.kept.values[first:last], box, groups)
         return sums
 
-    def _slices(self, region: Region) -> Iterator[tuple[int, int, Box]]:
+    def _slices(self, boxes: Boxes) -> Iterator[tuple[int, int, Box]]:
         """Stretches of the kept cells that can lie in a box, by its first axis."""
         stride = math.prod(self.shape[1:])
-        for box in region:
+        for box in boxes:
             if not box.cells:
                 continue
             ends = np.array(box.sets[0].intervals) * stride

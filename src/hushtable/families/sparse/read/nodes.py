@@ -27,7 +27,7 @@ from hushtable.families.sparse.read.cells import check_cells
 from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import Structure, located, offsets, splits
 from hushtable.query.batch import count_each
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Groups, cut_by, group_steps
 from hushtable.query.inverse import HaarInverse, inverse
 from hushtable.query.law import NoiseLaw, NoiseSum
@@ -74,18 +74,18 @@ class NodeSummary:
         what = "nodes" if self.structure.on == "dyadic" else "Haar coefficients"
         return f"{self.errors.note} ({what}, not cells)"
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the error in the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the error in the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
+    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
         size = math.prod(len(ranges) for _, ranges in groups)
-        asked = self._asked(region, groups)
+        asked = self._asked(boxes, groups)
         there, where = self.kept.found(asked.places)
         weights, values = asked.weights[there], self.kept.values[where[there]]
         owner, squares = asked.owner[there], np.square(weights)
@@ -186,10 +186,9 @@ class NodeSummary:
                 places = np.where(rises, higher, places)
         return places
 
-    def _asked(self, region: Region, groups: Groups) -> _Asked:
-        """The places of all groups of a region, each once for its group."""
-        boxes = [box for box in region if box.cells]
-        parts = [self._asked_by_box(box, groups) for box in boxes]
+    def _asked(self, boxes: Boxes, groups: Groups) -> _Asked:
+        """The places of all groups of the boxes, each once for its group."""
+        parts = [self._asked_by_box(box, groups) for box in boxes if box.cells]
         if sum(len(part.owner) for part in parts) > _MOST_ASKED:
             raise QueryError("the question touches too many places: ask for less at once")
         if not parts:
