@@ -29,7 +29,7 @@ from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import Groups
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseSum
 from hushtable.schema import Hierarchy, nominal
 
@@ -135,7 +135,7 @@ def questions(draw: st.DrawFn, most: int = 3) -> tuple[Explicit, Boxes]:
 
 
 @st.composite
-def groupings(draw: st.DrawFn, axes: tuple[AxisTransform, ...]) -> Groups:
+def all_cuts(draw: st.DrawFn, axes: tuple[AxisTransform, ...]) -> Cuts:
     chosen = draw(st.lists(st.sampled_from(range(len(axes))), unique=True))
     return [(axis, draw(node_ranges(axes[axis].size))) for axis in chosen]
 
@@ -186,14 +186,14 @@ def test_groups_in_any_order_are_counts_of_their_parts(
     data: st.DataObject, question: tuple[Explicit, Boxes], piece: int
 ) -> None:
     explicit, boxes = question
-    groups = data.draw(groupings(explicit.axes))
+    cuts = data.draw(all_cuts(explicit.axes))
     read = reader(explicit.axes, explicit.values)
     with mock.patch.object(module, "_PIECE", piece):
-        estimates = read.group(boxes, groups)
-    parts = list(itertools.product(*(ranges for _, ranges in groups)))
+        estimates = read.group(boxes, cuts)
+    parts = list(itertools.product(*(ranges for _, ranges in cuts)))
     assert len(estimates.values) == len(estimates.law_of_row) == len(parts)
     for row, part in enumerate(parts):
-        cut = dict(zip((axis for axis, _ in groups), part, strict=True))
+        cut = dict(zip((axis for axis, _ in cuts), part, strict=True))
         within = tuple(
             Box(
                 tuple(
@@ -405,9 +405,9 @@ def test_cells_and_groups_of_shrunken_coefficients_are_its_boxes(piece: int) -> 
     with mock.patch.object(shrunken_module, "_PIECE", piece):
         cells = read.cells()
     variances = read.cell_variances(list(np.array(codes).T))
-    groups: Groups = [(2, [(c, c + 1) for c in range(4)]), (0, [(c, c + 1) for c in range(5)])]
+    cuts: Cuts = [(2, [(c, c + 1) for c in range(4)]), (0, [(c, c + 1) for c in range(5)])]
     boxes = (Box((CodeSet.full(5), CodeSet.single(1), CodeSet.full(4))),)
-    grouped = read.group(boxes, groups)
+    grouped = read.group(boxes, cuts)
     laws = np.array([grouped.laws[which] for which in grouped.law_of_row]).reshape(4, 5)
     values = grouped.values.reshape(4, 5)
     for cell, variance in zip(codes, variances, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.query.box import Boxes
-from hushtable.query.cutting import Groups
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Reader(Protocol):
     def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
         """The count of disjoint boxes, and the law of its noise."""
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The counts of disjoint boxes cut by groups of codes along some axes."""
 
     def cells(self) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from hushtable.errors import ReleaseError
 from hushtable.schema import Schema
-from hushtable.schema.levels import Groups, levels_of
+from hushtable.schema.levels import Grouping, levels_of
 
 MOST_CODES = 2**16
 """Attributes with more codes than this are not for networks."""
@@ -48,7 +48,7 @@ class Network:
     links: tuple[Link, ...]
 
     @cached_property
-    def levels(self) -> tuple[tuple[Groups, ...], ...]:
+    def levels(self) -> tuple[tuple[Grouping, ...], ...]:
         """The groupings of every attribute's codes."""
         return tuple(levels_of(attribute) for attribute in self.schema.attributes)
 

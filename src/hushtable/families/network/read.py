@@ -36,7 +36,7 @@ from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import Network
 from hushtable.query.batch import cells_as_ranges
 from hushtable.query.box import Box, Boxes
-from hushtable.query.cutting import Groups, all_codes
+from hushtable.query.cutting import Cuts, all_codes
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates
 
@@ -78,15 +78,15 @@ class NetworkReader:
         """The estimated count of disjoint boxes, and its estimated error."""
         return self.group(boxes, ()).only()
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
-        numbers = [len(ranges) for _, ranges in groups]
+        numbers = [len(ranges) for _, ranges in cuts]
         rows = math.prod(numbers)
         values, laws = np.zeros(rows), []
         held = [box for box in boxes if box.cells]
         for lot in self._lots(rows):
             places = np.unravel_index(lot, numbers) if numbers else ()
-            weights = [self._weights(box, groups, places) for box in held]
+            weights = [self._weights(box, cuts, places) for box in held]
             values[lot], found = self._answer(weights, len(lot))
             laws += found
         return Estimates(values, tuple(laws), np.arange(rows))
@@ -129,7 +129,7 @@ class NetworkReader:
         for start in range(0, rows, step):
             yield np.arange(start, min(start + step, rows))
 
-    def _weights(self, box: Box, groups: Groups, places: Sequence[NDArray[np.intp]]) -> Weights:
+    def _weights(self, box: Box, cuts: Cuts, places: Sequence[NDArray[np.intp]]) -> Weights:
         """The weights of one box within each of some groups; whole attributes are left out."""
         shape = self.network.schema.shape
         weights: dict[int, Floats] = {}
@@ -137,7 +137,7 @@ class NetworkReader:
             if codes.count < size:
                 weights[axis] = np.zeros((1, size))
                 weights[axis][0, all_codes(codes)] = 1.0
-        for (axis, ranges), place in zip(groups, places, strict=True):
+        for (axis, ranges), place in zip(cuts, places, strict=True):
             ends = np.asarray(ranges, np.int64).reshape(-1, 2)[place]
             every = np.arange(shape[axis])
             inside = (every >= ends[:, :1]) & (every < ends[:, 1:])

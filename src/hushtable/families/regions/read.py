@@ -31,7 +31,7 @@ from hushtable.families.regions.posterior import (
 from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
 from hushtable.families.regions.reference import Alike, alike_cumulants, credible_cells
 from hushtable.query.box import Boxes
-from hushtable.query.cutting import Groups, cells_by_group, listed_cells
+from hushtable.query.cutting import Cuts, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, checked_confidence
 from hushtable.query.law.normal import cornish_fisher, nearly_normal
 from hushtable.query.reader import Estimates
@@ -107,10 +107,10 @@ class RegionReader:
         """The posterior mean of a count, and its posterior."""
         return self.group(boxes, ()).only()
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The posterior means of disjoint boxes cut by groups of codes along some axes."""
-        sizes = cells_by_group(boxes, groups)
-        owner, parts, first = self.parts(boxes, groups, len(sizes))
+        sizes = cells_by_group(boxes, cuts)
+        owner, parts, first = self.parts(boxes, cuts, len(sizes))
         cumulants = part_cumulants(self.estimator, parts)
         sums = np.stack([sums_by(owner, row, len(sizes)) for row in cumulants])
         laws = self._laws(owner, parts, sums)
@@ -126,13 +126,13 @@ class RegionReader:
         )
         return Estimates(sums[0], tuple(promised), np.arange(len(sizes)))
 
-    def parts(self, boxes: Boxes, groups: Groups, owners: int) -> tuple[Integers, Parts, Integers]:
+    def parts(self, boxes: Boxes, cuts: Cuts, owners: int) -> tuple[Integers, Parts, Integers]:
         """What each group asks of each region, in the order of groups; and a cell of each."""
         layout = self.layout
         keys, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for box in boxes:
             if box.cells:
-                owner, places = listed_cells(box, groups, self.neighbourhood.shape)
+                owner, places = listed_cells(box, cuts, self.neighbourhood.shape)
                 keys.append(owner * layout.regions + layout.labels[places])
                 cells.append(places)
         key, place = np.concatenate(keys), np.concatenate(cells)
@@ -217,22 +217,22 @@ class RegionReader:
 
     def ranges(self, starts: Integers, stops: Integers) -> tuple[Floats, Floats]:
         """The posterior means of many boxes, and the variances of their errors."""
-        cuts = crossing_parts(self.layout, self.neighbourhood, starts, stops)
-        found = self.range_cumulants(starts, stops, cuts)
+        crossed = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        found = self.range_cumulants(starts, stops, crossed)
         if self.intervals == "posterior":
             return found[0], found[1]
-        return found[0], self._promise.variances(self._range_seen(starts, stops, cuts[0]))
+        return found[0], self._promise.variances(self._range_seen(starts, stops, crossed[0]))
 
     def range_cumulants(
-        self, starts: Integers, stops: Integers, cuts: tuple[Integers, Integers, Parts]
+        self, starts: Integers, stops: Integers, crossed: tuple[Integers, Integers, Parts]
     ) -> Floats:
         """The first four cumulants of the posteriors of many boxes.
 
         Regions within a box count as a whole: from a table of sums. Those that it cuts are found
-        along its faces (`cuts`), and corrected.
+        along its faces (`crossed`), and corrected.
         """
         found = whole_sums(self._whole_tables, starts, stops)
-        boxes, regions, parts = cuts
+        boxes, regions, parts = crossed
         share = parts.cells / self.layout.sizes[regions]
         change = part_cumulants(self.estimator, parts) - share * self._whole[:, regions]
         found += np.stack([sums_by(boxes, row, len(starts)) for row in change])
@@ -249,10 +249,10 @@ class RegionReader:
         from hushtable.query.batch import range_boxes
 
         level = checked_confidence(confidence)
-        cuts = crossing_parts(self.layout, self.neighbourhood, starts, stops)
-        found = self.range_cumulants(starts, stops, cuts)
+        crossed = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        found = self.range_cumulants(starts, stops, crossed)
         if self.intervals == "promised":
-            seen = self._range_seen(starts, stops, cuts[0])
+            seen = self._range_seen(starts, stops, crossed[0])
             low, high = self._promise.ends(seen, level)
             return found[0], np.minimum(low, found[0]), np.maximum(high, found[0])
         low, high = cornish_fisher(found, level)

@@ -25,7 +25,7 @@ from hushtable.families.linear.rows import Row, add_rows
 from hushtable.kernel.maps import Identity
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import Groups, cut_by
+from hushtable.query.cutting import Cuts, cut_by
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
@@ -72,12 +72,12 @@ class NoisyCoefficients:
         weights = [[row] for row in rows[0]] if rows else []
         return (self._contract(weights).item() if rows else 0.0), self.law(boxes)
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
         held = [box for box in boxes if box.cells]
-        if len(held) == 1 and all(len(ranges) for _, ranges in groups):
-            return self._group_box(held[0], groups)
-        return self._group_one_by_one(held, groups)
+        if len(held) == 1 and all(len(ranges) for _, ranges in cuts):
+            return self._group_box(held[0], cuts)
+        return self._group_one_by_one(held, cuts)
 
     def cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell: M*."""
@@ -105,14 +105,11 @@ class NoisyCoefficients:
     def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         return self.reading.variances(gains, lambda factor: self.noise.times(factor).variance)
 
-    def _group_box(self, box: Box, groups: Groups) -> Estimates:
+    def _group_box(self, box: Box, cuts: Cuts) -> Estimates:
         """All groups of one box together: rows of weights by axis, and what they make."""
-        cuts = dict(groups)
-        rows = [
-            [self._row(i, part) for part in cut_by(box, i, groups)] for i in range(len(box.sets))
-        ]
-        order = [axis for axis, _ in groups]
-        plain = [i for i in range(len(rows)) if i not in cuts]
+        rows = [[self._row(i, part) for part in cut_by(box, i, cuts)] for i in range(len(box.sets))]
+        order = [axis for axis, _ in cuts]
+        plain = [i for i in range(len(rows)) if i not in order]
         values = self._contract(rows).transpose([*plain, *order]).reshape(-1)
         kinds = [_numbered([self._spread(i, row) for row in along]) for i, along in enumerate(rows)]
         laws = [
@@ -123,13 +120,13 @@ class NoisyCoefficients:
         law_of_row = numbers[np.ix_(*(which for _, which in kinds))]
         return Estimates(values, tuple(laws), law_of_row.transpose([*plain, *order]).reshape(-1))
 
-    def _group_one_by_one(self, boxes: Sequence[Box], groups: Groups) -> Estimates:
+    def _group_one_by_one(self, boxes: Sequence[Box], cuts: Cuts) -> Estimates:
         """Group by group: the boxes of a condition share coefficients, so weights must add up."""
         values, laws = [], []
-        for ranges in itertools.product(*(list(ranges) for _, ranges in groups)):
+        for ranges in itertools.product(*(list(ranges) for _, ranges in cuts)):
             cut = {
                 axis: CodeSet.of((int(start), int(stop)))
-                for (axis, _), (start, stop) in zip(groups, ranges, strict=True)
+                for (axis, _), (start, stop) in zip(cuts, ranges, strict=True)
             }
             within = tuple(
                 Box(

@@ -29,7 +29,7 @@ from hushtable.query.batch import (
     range_boxes,
 )
 from hushtable.query.box import Boxes
-from hushtable.query.cutting import Groups
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates, ReadBox
 
@@ -138,10 +138,10 @@ class ShrunkenCoefficients:
         """The estimated count of disjoint boxes, and its error."""
         return self._reading(self._shrink).count(boxes)[0], self.law(boxes)
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
-        values = self._reading(self._shrink).group(boxes, groups).values
-        lost = self._reading(self._lost).group(boxes, groups)
+        values = self._reading(self._shrink).group(boxes, cuts).values
+        lost = self._reading(self._lost).group(boxes, cuts)
         shared = [_Shared(law) for law in lost.laws]
         keys = list(zip(lost.law_of_row.tolist(), lost.values.tolist(), strict=True))
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}

@@ -28,7 +28,7 @@ from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import Structure, located, offsets, splits
 from hushtable.query.batch import count_each
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import Groups, cut_by, group_steps
+from hushtable.query.cutting import Cuts, cut_by, group_steps
 from hushtable.query.inverse import HaarInverse, inverse
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
@@ -82,10 +82,10 @@ class NodeSummary:
         """The estimated count of disjoint boxes, and the law of its error."""
         return self.group(boxes, ()).only()
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
-        size = math.prod(len(ranges) for _, ranges in groups)
-        asked = self._asked(boxes, groups)
+        size = math.prod(len(ranges) for _, ranges in cuts)
+        asked = self._asked(boxes, cuts)
         there, where = self.kept.found(asked.places)
         weights, values = asked.weights[there], self.kept.values[where[there]]
         owner, squares = asked.owner[there], np.square(weights)
@@ -186,9 +186,9 @@ class NodeSummary:
                 places = np.where(rises, higher, places)
         return places
 
-    def _asked(self, boxes: Boxes, groups: Groups) -> _Asked:
+    def _asked(self, boxes: Boxes, cuts: Cuts) -> _Asked:
         """The places of all groups of the boxes, each once for its group."""
-        parts = [self._asked_by_box(box, groups) for box in boxes if box.cells]
+        parts = [self._asked_by_box(box, cuts) for box in boxes if box.cells]
         if sum(len(part.owner) for part in parts) > _MOST_ASKED:
             raise QueryError("the question touches too many places: ask for less at once")
         if not parts:
@@ -202,12 +202,12 @@ class NodeSummary:
         starts = np.flatnonzero(new)
         return _Asked(owner[starts], places[starts], np.add.reduceat(weights, starts))
 
-    def _asked_by_box(self, box: Box, groups: Groups) -> _Asked:
+    def _asked_by_box(self, box: Box, cuts: Cuts) -> _Asked:
         """A product of what each axis is made of, group by group."""
         asked = _Asked(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
-        steps = group_steps(groups)
+        steps = group_steps(cuts)
         for axis, room in enumerate(self.structure.axes):
-            along = self._along(axis, cut_by(box, axis, groups))
+            along = self._along(axis, cut_by(box, axis, cuts))
             if len(asked.owner) * len(along.owner) > _MOST_ASKED:
                 raise QueryError("the question touches too many places: ask for less at once")
             asked = _Asked(

@@ -24,7 +24,7 @@ from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.batch import count_each
 from hushtable.query.box import Boxes
-from hushtable.query.cutting import Groups, cells_by_group, listed_cells
+from hushtable.query.cutting import Cuts, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
 from hushtable.query.reader import Estimates
 
@@ -215,22 +215,22 @@ class SketchReader:
         """The estimated count of disjoint boxes, and the law of its error."""
         return self.group(boxes, ()).only()
 
-    def group(self, boxes: Boxes, groups: Groups) -> Estimates:
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
         self._check(sum(box.cells for box in boxes))
-        size = len(cells_by_group(boxes, groups))
-        rows = [list(self._touched(row, boxes, groups, size)) for row in range(self.sketch.rows)]
+        size = len(cells_by_group(boxes, cuts))
+        rows = [list(self._touched(row, boxes, cuts, size)) for row in range(self.sketch.rows)]
         values = self._combined(np.array([[one.value for one in row] for row in rows]))
         laws = [self._law(group) for group in zip(*rows, strict=True)]
         known = {law: number for number, law in enumerate(dict.fromkeys(laws))}
         return Estimates(values, tuple(known), np.array([known[law] for law in laws], np.intp))
 
-    def _touched(self, row: int, boxes: Boxes, groups: Groups, size: int) -> Iterator[Touched]:
+    def _touched(self, row: int, boxes: Boxes, cuts: Cuts, size: int) -> Iterator[Touched]:
         """What each group touches in one row."""
         keys, signs = [np.zeros(0, np.int64)], [np.zeros(0)]
         for box in boxes:
             if box.cells:
-                owner, codes = listed_cells(box, groups, self.sketch.shape)
+                owner, codes = listed_cells(box, cuts, self.sketch.shape)
                 where, sign = self.sketch.hashed(row, codes)
                 keys.append(owner * self.sketch.width + where)
                 signs.append(sign.astype(np.float64))
