@@ -20,7 +20,7 @@ from hushtable.arrays import Floats, Integers
 from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, true_counts
-from hushtable.families.regions.moments import part_cumulants
+from hushtable.families.regions.moments import portion_cumulants
 from hushtable.families.regions.read import RegionReader
 from hushtable.generators import MadeUpTable
 from hushtable.kernel.counting import Counts, count_table
@@ -176,13 +176,13 @@ def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
 def _partition_errors(grid: Grid, release: Release) -> dict[str, float]:
     """Of whole regions, by what their own counts and those of their cells say."""
     reader = _reader(release)
-    layout, parts = reader.layout, reader.layout.whole()
+    layout, portions = reader.layout, reader.layout.whole()
     dense = np.zeros(grid.schema.cells)
     dense[grid.counts.codes] = grid.counts.counts
     truth = np.bincount(layout.labels, weights=dense, minlength=layout.regions)
     asked = np.random.default_rng(SEED).integers(0, layout.regions, QUESTIONS)
-    posterior = part_cumulants(reader.estimator, parts)[0]
-    agreed = parts.seen + parts.cells / (parts.cells + 1) * parts.apart
+    posterior = portion_cumulants(reader.estimator, portions)[0]
+    agreed = portions.seen + portions.cells / (portions.cells + 1) * portions.apart
     errors = [float(np.abs(found - truth)[asked].mean()) for found in (posterior, agreed)]
     return {"posterior": errors[0], "without_neighbours": errors[0], "consistency": errors[1]}
 
@@ -201,9 +201,9 @@ def consistent(release: Release, asked: Ranges) -> Floats:
     """
     reader, found = _reader(release), []
     for box in range_boxes(asked.starts, asked.stops):
-        _, parts, _ = reader.parts((box,), (), 1)
-        share = parts.cells / (parts.cells + parts.siblings + 1)
-        found.append(float((parts.seen + share * parts.apart).sum()))
+        _, portions, _ = reader.portions((box,), (), 1)
+        share = portions.cells / (portions.cells + portions.siblings + 1)
+        found.append(float((portions.seen + share * portions.apart).sum()))
     return np.array(found)
 
 
@@ -239,7 +239,7 @@ def _tree_task(leaves: Integers, budgets: str, repetition: int) -> Task:
 
     def run() -> list[Row]:
         levels = level_sums(leaves, CHILDREN)
-        scales = [1 / part for part in level_budgets(Fraction(EPSILON), len(levels), budgets)]
+        scales = [1 / share for share in level_budgets(Fraction(EPSILON), len(levels), budgets)]
         noise = EntropyNoise(task_entropy(key, seed=SEED))
         for level, scale in zip(levels, scales, strict=True):
             noise.add_laplace(level, scale)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import ReleaseError
 from hushtable.families.regions.adjacency import Neighbourhood, components
-from hushtable.families.regions.moments import Parts
+from hushtable.families.regions.moments import Portions
 from hushtable.families.regions.posterior import sums_by
 from hushtable.query.batch import accumulate, box_sums
 
@@ -92,15 +92,15 @@ class Layout:
             volumes *= high - low + 1
         return volumes
 
-    def whole(self) -> Parts:
+    def whole(self) -> Portions:
         """Every region as a whole."""
-        return Parts(self.sizes, np.zeros_like(self.sizes), self.totals, self.apart)
+        return Portions(self.sizes, np.zeros_like(self.sizes), self.totals, self.apart)
 
-    def single(self, places: Integers) -> Parts:
-        """Some cells, each a part of its region."""
+    def single(self, places: Integers) -> Portions:
+        """Some cells, each a portion of its region."""
         label = self.labels[places]
         one = np.ones(len(places), np.int64)
-        return Parts(one, self.sizes[label] - 1, self.cells[places], self.apart[label])
+        return Portions(one, self.sizes[label] - 1, self.cells[places], self.apart[label])
 
     def check_connected(self, neighbourhood: Neighbourhood) -> None:
         """Refuse regions of several pieces: they could be cut by a box without being noticed."""
@@ -115,10 +115,10 @@ def whole_sums(tables: list[Floats], starts: Integers, stops: Integers) -> Float
     return np.stack([np.where(held, box_sums(table, starts, stops), 0.0) for table in tables])
 
 
-def crossing_parts(
+def crossing_portions(
     layout: Layout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
-) -> tuple[Integers, Integers, Parts]:
-    """The parts of regions that boxes cut out: the box, the region, and what was seen of it."""
+) -> tuple[Integers, Integers, Portions]:
+    """The portions of regions that boxes cut out: the box, the region, and what was seen of it."""
     boxes, regions = _candidates(layout, neighbourhood, starts, stops)
     order = np.argsort(regions, kind="stable")
     boxes, regions = boxes[order], regions[order]
@@ -133,8 +133,8 @@ def crossing_parts(
         count[pairs], seen[pairs] = _by_list(layout, regions[pairs], low, high)
     siblings = layout.sizes[regions] - count
     cut = siblings > 0  # one that only touches a face from inside is whole
-    parts = Parts(count, siblings, seen, layout.apart[regions])
-    return boxes[cut], regions[cut], parts[cut]
+    portions = Portions(count, siblings, seen, layout.apart[regions])
+    return boxes[cut], regions[cut], portions[cut]
 
 
 def _candidates(

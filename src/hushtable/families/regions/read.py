@@ -1,8 +1,8 @@
 """Answers from noisy cells and the noisy counts of regions, by the posterior of both.
 
 A question is cut into what it asks of each region. Regions share no noise, so the posterior of an
-answer is that of a sum of independent parts. What the noisy count of a region says beyond its noisy
-cells is one number, θ₂ − θ₁ = y_P − Σ y, the same for every question.
+answer is that of a sum of independent portions. What the noisy count of a region says beyond its
+noisy cells is one number, θ₂ − θ₁ = y_P − Σ y, the same for every question.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.regions.adjacency import Neighbourhood
-from hushtable.families.regions.crossing import Layout, crossing_parts, whole_sums
-from hushtable.families.regions.moments import Parts, part_cumulants
+from hushtable.families.regions.crossing import Layout, crossing_portions, whole_sums
+from hushtable.families.regions.moments import Portions, portion_cumulants
 from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
 from hushtable.families.regions.posterior import (
     Estimator,
@@ -110,23 +110,25 @@ class RegionReader:
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The posterior means of disjoint boxes cut by groups of codes along some axes."""
         sizes = cells_by_group(boxes, cuts)
-        owner, parts, first = self.parts(boxes, cuts, len(sizes))
-        cumulants = part_cumulants(self.estimator, parts)
+        owner, portions, first = self.portions(boxes, cuts, len(sizes))
+        cumulants = portion_cumulants(self.estimator, portions)
         sums = np.stack([sums_by(owner, row, len(sizes)) for row in cumulants])
-        laws = self._laws(owner, parts, sums)
+        laws = self._laws(owner, portions, sums)
         if self._refers and (sizes == 1).any():
             single = np.flatnonzero(sizes == 1)
             self._refer(single, first[np.searchsorted(owner, single)], sums, laws)
         if self.intervals == "posterior":
             return Estimates(sums[0], tuple(laws), np.arange(len(sizes)))
-        seen = _seen(np.asarray(sizes, np.int64), owner, parts)
+        seen = _seen(np.asarray(sizes, np.int64), owner, portions)
         promised = (
             PromisedLaw(float(value), self._promise, seen.only(i), law.note)
             for i, (value, law) in enumerate(zip(sums[0], laws, strict=True))
         )
         return Estimates(sums[0], tuple(promised), np.arange(len(sizes)))
 
-    def parts(self, boxes: Boxes, cuts: Cuts, owners: int) -> tuple[Integers, Parts, Integers]:
+    def portions(
+        self, boxes: Boxes, cuts: Cuts, owners: int
+    ) -> tuple[Integers, Portions, Integers]:
         """What each group asks of each region, in the order of groups; and a cell of each."""
         layout = self.layout
         keys, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -140,11 +142,11 @@ class RegionReader:
         number = held % layout.regions
         count = np.bincount(which, minlength=len(held))
         seen = sums_by(which, layout.cells[place], len(held))
-        parts = Parts(count, layout.sizes[number] - count, seen, layout.apart[number])
-        return held // layout.regions, parts, place[first]
+        portions = Portions(count, layout.sizes[number] - count, seen, layout.apart[number])
+        return held // layout.regions, portions, place[first]
 
-    def _laws(self, owner: Integers, parts: Parts, sums: Floats) -> list[PosteriorLaw]:
-        """A law for each group; its parts are only laid out when they are asked for."""
+    def _laws(self, owner: Integers, portions: Portions, sums: Floats) -> list[PosteriorLaw]:
+        """A law for each group; its portions are only laid out when they are asked for."""
         groups = np.arange(sums.shape[1])
         starts, stops = (np.searchsorted(owner, groups, side) for side in ("left", "right"))
 
@@ -152,7 +154,7 @@ class RegionReader:
             start, stop = int(starts[i]), int(stops[i])
 
             def hills() -> list[Hill]:
-                return [self.estimator.posterior(parts.part(j)) for j in range(start, stop)]
+                return [self.estimator.posterior(portions.portion(j)) for j in range(start, stop)]
 
             return PosteriorLaw(sums[:, i], hills, stop - start)
 
@@ -193,12 +195,12 @@ class RegionReader:
         places = np.asarray(flat, np.int64)
         if self.intervals == "posterior":
             return np.asarray(self._cell_cumulants(places)[1])
-        parts = self.layout.single(places)
-        return self._promise.variances(_seen(parts.cells, np.arange(len(places)), parts))
+        portions = self.layout.single(places)
+        return self._promise.variances(_seen(portions.cells, np.arange(len(places)), portions))
 
     def _cell_cumulants(self, places: Integers) -> Floats:
         if not self._refers:
-            return part_cumulants(self.estimator, self.layout.single(places))
+            return portion_cumulants(self.estimator, self.layout.single(places))
         lots = -(-len(places) * (1 + len(self.neighbourhood.steps)) // _SEEN) or 1
         found = []
         for lot in np.array_split(places, lots):
@@ -217,14 +219,14 @@ class RegionReader:
 
     def ranges(self, starts: Integers, stops: Integers) -> tuple[Floats, Floats]:
         """The posterior means of many boxes, and the variances of their errors."""
-        crossed = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        crossed = crossing_portions(self.layout, self.neighbourhood, starts, stops)
         found = self.range_cumulants(starts, stops, crossed)
         if self.intervals == "posterior":
             return found[0], found[1]
         return found[0], self._promise.variances(self._range_seen(starts, stops, crossed[0]))
 
     def range_cumulants(
-        self, starts: Integers, stops: Integers, crossed: tuple[Integers, Integers, Parts]
+        self, starts: Integers, stops: Integers, crossed: tuple[Integers, Integers, Portions]
     ) -> Floats:
         """The first four cumulants of the posteriors of many boxes.
 
@@ -232,9 +234,9 @@ class RegionReader:
         along its faces (`crossed`), and corrected.
         """
         found = whole_sums(self._whole_tables, starts, stops)
-        boxes, regions, parts = crossed
-        share = parts.cells / self.layout.sizes[regions]
-        change = part_cumulants(self.estimator, parts) - share * self._whole[:, regions]
+        boxes, regions, portions = crossed
+        share = portions.cells / self.layout.sizes[regions]
+        change = portion_cumulants(self.estimator, portions) - share * self._whole[:, regions]
         found += np.stack([sums_by(boxes, row, len(starts)) for row in change])
         single = np.flatnonzero((stops - starts == 1).all(axis=1))
         if self._refers and len(single):
@@ -249,7 +251,7 @@ class RegionReader:
         from hushtable.query.batch import range_boxes
 
         level = checked_confidence(confidence)
-        crossed = crossing_parts(self.layout, self.neighbourhood, starts, stops)
+        crossed = crossing_portions(self.layout, self.neighbourhood, starts, stops)
         found = self.range_cumulants(starts, stops, crossed)
         if self.intervals == "promised":
             seen = self._range_seen(starts, stops, crossed[0])
@@ -293,7 +295,7 @@ class RegionReader:
     @cached_property
     def _whole(self) -> Floats:
         """The cumulants of every region as a whole."""
-        return part_cumulants(self.estimator, self.layout.whole())
+        return portion_cumulants(self.estimator, self.layout.whole())
 
     @cached_property
     def _whole_tables(self) -> list[Floats]:
@@ -306,12 +308,12 @@ class RegionReader:
         return [accumulate(row[self.layout.labels].reshape(shape)) for row in each]
 
 
-def _seen(cells: Integers, owner: Integers, parts: Parts) -> Seen:
-    """What was seen of questions, from the parts that each has of regions."""
+def _seen(cells: Integers, owner: Integers, portions: Portions) -> Seen:
+    """What was seen of questions, from the portions that each has of regions."""
     number = len(cells)
-    cut = sums_by(owner, parts.siblings > 0, number) > 0
+    cut = sums_by(owner, portions.siblings > 0, number) > 0
     regions = np.where(cut, CUT, np.bincount(owner, minlength=number))
-    noisy, apart = (sums_by(owner, seen, number) for seen in (parts.seen, parts.apart))
+    noisy, apart = (sums_by(owner, seen, number) for seen in (portions.seen, portions.apart))
     return Seen(cells, noisy, regions, noisy + apart)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.adjacency import Line, Neighbourhood
 from hushtable.families.regions.crossing import Layout
-from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, part_cumulants
+from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, portion_cumulants
 from hushtable.families.regions.options import Likelihood
 from hushtable.families.regions.posterior import Estimator, Hill
 from hushtable.query.law.density import log_density
@@ -115,7 +115,7 @@ def alike_cumulants(estimator: Estimator, alike: Alike, likelihood: Likelihood) 
     """The first four cumulants of every cell's posterior, a column each."""
     found = np.empty((4, len(alike.places)))
     alone = np.flatnonzero(alike.count == 1)
-    found[:, alone] = part_cumulants(estimator, alike.layout.single(alike.places[alone]))
+    found[:, alone] = portion_cumulants(estimator, alike.layout.single(alike.places[alone]))
     others = np.flatnonzero(alike.count > 1)
     for index in equal_rows(alike.count[others], alike.siblings[others]):
         rows = others[index]
