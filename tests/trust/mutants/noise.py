@@ -204,8 +204,8 @@ PRECISION = [
     Mutant(
         "the noise on held places not counted",
         "kernel/curator/curator.py",
-        "self._tally.add(eta + held_places_eta(structure, noise.scale, self._exposure))",
-        "self._tally.add(eta)",
+        "self._eta_sum.add(eta + held_places_eta(structure, noise.scale, self._exposure))",
+        "self._eta_sum.add(eta)",
         (CURATOR_CLOSENESS,),
     ),
     Mutant(
