@@ -135,13 +135,13 @@ def test_forked_children_draw_differently(held):
 
 
 def test_a_seeded_source_repeats_and_is_not_private():
-    def family(seed: int) -> list[bytes]:
+    def forked(seed: int) -> list[bytes]:
         source = SeededEntropy(seed)
         child, sibling = source.spawn(), source.spawn()
         return [draw(s) for s in (source, child, sibling, child.spawn())]
 
-    assert family(1) == family(1)
-    assert len({*family(1), *family(2), *family(12)}) == 12
+    assert forked(1) == forked(1)
+    assert len({*forked(1), *forked(2), *forked(12)}) == 12
     assert not SeededEntropy(1).private
     assert not SeededEntropy(1).spawn().private
 

@@ -68,12 +68,12 @@ AXES: list[AxisTransform] = [
 def test_the_mean_over_all_ranges_is_the_mean_over_all_ranges(
     axis: AxisTransform, undeclared: int
 ) -> None:
-    family = AllRanges(axis.size - undeclared)
-    pairs = [(a, b) for b in range(family.codes + 1) for a in range(b)]
+    asked = AllRanges(axis.size - undeclared)
+    pairs = [(a, b) for b in range(asked.codes + 1) for a in range(b)]
     listed = mean_gains(reading_of(axis), Listed.of(pairs))
-    assert family.count == len(pairs)
-    assert mean_gains(reading_of(axis), family) == pytest.approx(listed, rel=1e-12, abs=1e-12)
-    assert np.array_equal(np.sort(some_of(family, 10**4)), np.sort(np.array(pairs).T))
+    assert asked.count == len(pairs)
+    assert mean_gains(reading_of(axis), asked) == pytest.approx(listed, rel=1e-12, abs=1e-12)
+    assert np.array_equal(np.sort(some_of(asked, 10**4)), np.sort(np.array(pairs).T))
 
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)
@@ -155,8 +155,8 @@ def measured_mse(forecast: Forecast, starts: Any, stops: Any, releases: int) -> 
 @pytest.mark.parametrize("schema", [line(300), square(24)], ids=["line", "square"])
 def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
     found = plan(schema, epsilon="1", workload="ranges", budgets=True)
-    family = AllRanges(schema.shape[0])
-    pairs = np.array([(a, b) for b in range(family.codes + 1) for a in range(b)])
+    asked = AllRanges(schema.shape[0])
+    pairs = np.array([(a, b) for b in range(asked.codes + 1) for a in range(b)])
     chosen = np.random.default_rng(3).integers(0, len(pairs), (4000, len(schema.shape)))
     starts, stops = pairs[chosen, 0], pairs[chosen, 1]
     for forecast in found.forecasts:
@@ -165,11 +165,11 @@ def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
 
 
 def test_budgets_of_levels_help_and_are_optional() -> None:
-    family = Listed.of([(0, 5), (5, 9), *((k, k + 1) for k in range(9))])
+    asked = Listed.of([(0, 5), (5, 9), *((k, k + 1) for k in range(9))])
     tree = Tree(9, ((0, 9), (0, 5), (5, 9)), root=False)
-    shared = with_budgets(tree, family)
+    shared = with_budgets(tree, asked)
     assert shared.shares is not None and sum(shared.shares) == 1
-    assert tree_cost(shared, *some_of(family, 100)) < tree_cost(tree, *some_of(family, 100))
+    assert tree_cost(shared, *some_of(asked, 100)) < tree_cost(tree, *some_of(asked, 100))
     schema = schema_of(JOB)
     with_shares = plan(schema, epsilon="0.1", workload="nodes", budgets=True).forecasts[0]
     without = plan(schema, epsilon="0.1", workload="nodes").forecasts[0]

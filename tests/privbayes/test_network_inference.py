@@ -105,8 +105,8 @@ def test_the_error_is_that_of_the_delta_method(name: str, where: str) -> None:
 def _moved(fitted: FittedNetwork, boxes: object, i: int, cell: object, by: float) -> float:
     tables = [table.copy() for table in fitted.tables]
     tables[i][cell] += by
-    families = [project(fitted.network, tables, link) for link in fitted.network.links]
-    conditionals = tuple(family / family.sum(axis=-1, keepdims=True) for family in families)
+    joint = [project(fitted.network, tables, link) for link in fitted.network.links]
+    conditionals = tuple(table / table.sum(axis=-1, keepdims=True) for table in joint)
     return reader_of(replace(fitted, conditionals=conditionals)).count(boxes)[0]
 
 

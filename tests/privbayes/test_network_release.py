@@ -357,7 +357,7 @@ def test_a_network_that_is_none_is_refused(people: Release, tmp_path: Path, name
     assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_family_larger_than_memory_is_refused(people: Release) -> None:
+def test_a_table_larger_than_memory_is_refused(people: Release) -> None:
     from hushtable.families.network.network import Network
 
     schema = binary_schema(40)

@@ -2,7 +2,7 @@
 
 Where a measured table tells the count itself, its error follows from that table (`network_error`).
 Elsewhere the error is an estimate: what the network may miss, and noise, by the delta method. With
-c the noisy table of a family and Pr[x | π] = c(x, π)/c(π), the answer's derivative by c(x, π) is
+c the noisy table of a link and Pr[x | π] = c(x, π)/c(π), the answer's derivative by c(x, π) is
 
     Pr[box | x, π] − Pr[box | π]
 
@@ -173,11 +173,11 @@ class NetworkReader:
 
     @cached_property
     def _homes(self) -> list[tuple[int, NDArray[np.int64]]]:
-        """For each link the table it is read off, and the family's cell of each of its cells."""
+        """For each link the table it is read off, and the link's cell of each of its cells."""
         network = self.network
         homes = [network.home(link) for link in network.links]
         return [
-            (home, cell_map(network, network.measured[home], link.family))
+            (home, cell_map(network, network.measured[home], link.table))
             for home, link in zip(homes, network.links, strict=True)
         ]
 

@@ -88,7 +88,7 @@ class Siblings:
         return np.cumsum(self._sizes) - self._sizes
 
     @property
-    def families(self) -> list[Integers]:
+    def sibling_codes(self) -> list[Integers]:
         """The codes of every group of two or more."""
         cuts = np.split(self._order, np.cumsum(self._sizes)[:-1])
         return [codes for codes in cuts if len(codes) > 1]
@@ -224,10 +224,10 @@ def _forward(axes: tuple[Axis, ...], step: Step) -> bool:
 def _among_siblings(
     axis: Siblings, i: int, values: NDArray[Any], indices: Integers, below: float
 ) -> Iterator[tuple[Integers, Integers]]:
-    for codes in axis.families:
-        family = np.moveaxis(values.take(codes, i), i, 0)
-        order = np.argsort(family, axis=0, kind="stable")
-        ranked = np.take_along_axis(family, order, 0)
+    for codes in axis.sibling_codes:
+        siblings = np.moveaxis(values.take(codes, i), i, 0)
+        order = np.argsort(siblings, axis=0, kind="stable")
+        ranked = np.take_along_axis(siblings, order, 0)
         where = np.take_along_axis(np.moveaxis(indices.take(codes, i), i, 0), order, 0)
         near = np.diff(ranked, axis=0) < below
         yield where[:-1][near], where[1:][near]

@@ -23,7 +23,7 @@ from hushtable.kernel.curator.closed_list import (
 from hushtable.kernel.curator.dense import add_noise, regions_eta
 from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.kernel.curator.measurement import Measurement, Selection
-from hushtable.kernel.curator.network_scores import FamilyScores
+from hushtable.kernel.curator.network_scores import CandidateScores
 from hushtable.kernel.curator.partition import Partition, Regions, Whole
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
@@ -196,10 +196,12 @@ class Curator:
         self._eta_sum.add(self._noise.add_laplace(values, noise.scale))
         return Measurement(values, noise, amount, sketch.to_dict())
 
-    def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
+    def select(self, score: Score | CandidateScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
         check_score(score)
-        self._check_shape(score.shape if isinstance(score, FamilyScores) else score.partition.shape)
+        self._check_shape(
+            score.shape if isinstance(score, CandidateScores) else score.partition.shape
+        )
         amount = parse_epsilon(epsilon)
         doubled = self._exposure.scale(amount, entering=2 * score.entering, moving=2 * score.moving)
         self._account.charge(amount)

@@ -24,7 +24,7 @@ class Account:
     def __init__(self, allotment: Fraction) -> None:
         self._allotment = parse_epsilon(allotment, what="the allotment")
         self._spent = Fraction(0)
-        self._lock = threading.RLock()  # one for the whole family of accounts
+        self._lock = threading.RLock()  # one for an account and all its parts
         self._process = this_process()
 
     @property

@@ -29,7 +29,7 @@ def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: 
             if isinstance(axis, Line):
                 along[: axis.ordered] = _masked(along[: axis.ordered], mask(sigma))
             else:
-                _mix_siblings(along, axis.families, 1 - float(mask(sigma)[0]))
+                _mix_siblings(along, axis.sibling_codes, 1 - float(mask(sigma)[0]))
     return values
 
 
@@ -56,12 +56,12 @@ def _masked(along: Floats, weights: Floats) -> Floats:
     return np.asarray(mixed / held.reshape(-1, *[1] * (along.ndim - 1)))
 
 
-def _mix_siblings(along: Floats, families: Sequence[NDArray[np.int64]], outer: float) -> None:
+def _mix_siblings(along: Floats, sibling_codes: Sequence[NDArray[np.int64]], outer: float) -> None:
     """Give every cell the mean of its siblings, as much as a mask gives to both sides."""
-    for codes in families:
-        family = along[codes]
-        others = (family.sum(axis=0) - family) / (len(codes) - 1)
-        along[codes] = (1 - outer) * family + outer * others
+    for codes in sibling_codes:
+        siblings = along[codes]
+        others = (siblings.sum(axis=0) - siblings) / (len(codes) - 1)
+        along[codes] = (1 - outer) * siblings + outer * others
 
 
 def median(values: Floats, axes: Sequence[Axis], *, iterations: int) -> Floats:
@@ -100,8 +100,8 @@ def _responses(axis: Axis, sigma: float, iterations: int) -> tuple[Floats, Float
         size = min(axis.ordered, 2 * reach + 4)  # no impulse comes further
         axis, pair = Line(size, size), (size // 2, max(size // 2 - 1, 0))
     else:
-        family = max(axis.families, key=len, default=np.zeros(2, np.int64))
-        pair = int(family[0]), int(family[1])
+        siblings = max(axis.sibling_codes, key=len, default=np.zeros(2, np.int64))
+        pair = int(siblings[0]), int(siblings[1])
     impulses = np.zeros((axis.size, 2))
     impulses[pair, (0, 1)] = 1.0
     spread = gaussian(impulses, [axis, Line(2, 1)], sigma=sigma, iterations=iterations)
