@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.auditing.coverage_cases import Case, Question
+from hushtable.auditing.coverage_cases import Case, CaseQuestion
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CodedColumns, Counts
@@ -131,7 +131,7 @@ class Coverage:
 class _Tried:
     """One question at one level, over all releases of a case: per row of its table."""
 
-    question: Question
+    question: CaseQuestion
     level: ConfidenceLevel
     where: str
     releases: int = 0

@@ -35,7 +35,7 @@ UNIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class CaseQuestion:
     """A question, or a table of them, and which kind it is."""
 
     kind: str
@@ -53,7 +53,7 @@ class Case:
     name: str
     schema: Schema
     counts: Table
-    questions: tuple[Question, ...]
+    questions: tuple[CaseQuestion, ...]
 
 
 def cases_of(schema: Schema, shapes: Sequence[str]) -> Iterator[Case]:
@@ -93,25 +93,25 @@ def _clusters(shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np
 # ── questions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def questions_of(schema: Schema) -> Iterator[Question]:
+def questions_of(schema: Schema) -> Iterator[CaseQuestion]:
     """The total, cells, marginals, hierarchy nodes, ranges, and unions of boxes."""
     axes = range(len(schema.shape))
-    yield Question("the total", Query(_everything(schema)))
-    yield Question("cells", _grouped(schema, tuple(axes)))
+    yield CaseQuestion("the total", Query(_everything(schema)))
+    yield CaseQuestion("cells", _grouped(schema, tuple(axes)))
     if len(axes) > 1:
         for axis in axes:
-            yield Question("values", _grouped(schema, (axis,)))
+            yield CaseQuestion("values", _grouped(schema, (axis,)))
     if len(axes) > 2:
         for pair in itertools.combinations(axes, 2):
-            yield Question("pairs", _grouped(schema, pair))
+            yield CaseQuestion("pairs", _grouped(schema, pair))
     for axis, level in _levels(schema):
-        yield Question("nodes", _grouped(schema, (axis,), level))
+        yield CaseQuestion("nodes", _grouped(schema, (axis,), level))
     ranges = random_ranges(schema, RANGES, seed=2)
     for box in range_boxes(ranges.starts, ranges.stops):
-        yield Question("ranges", Query((box,)))
+        yield CaseQuestion("ranges", Query((box,)))
     random = np.random.default_rng(3)
     for _ in range(UNIONS):
-        yield Question("unions", Query(_union(schema.shape, random)))
+        yield CaseQuestion("unions", Query(_union(schema.shape, random)))
 
 
 def _everything(schema: Schema) -> Boxes:
