@@ -23,7 +23,7 @@ from hushtable.errors import OptionError
 from hushtable.schema import Attribute, Schema
 
 Codes = Sequence[NDArray[Any]]
-Step = tuple[int, ...]
+Shift = tuple[int, ...]
 """How far to go along each axis: by codes of an ordinal one, by places among siblings."""
 
 MOST_STEPS = 4096
@@ -142,11 +142,11 @@ class Neighbourhood:
         len(self.steps)
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[Shift, ...]:
         """Every way from a cell to a neighbour; raises where there are too many."""
         whole = math.floor(self.distance)
         most = self.distance**2 * (1 + 1e-9)  # √2 is no float
-        found: list[tuple[Step, int]] = [((), 0)]
+        found: list[tuple[Shift, int]] = [((), 0)]
         for axis in self.axes:
             reach = axis.reach(whole)
             found = [
@@ -187,7 +187,7 @@ class Neighbourhood:
             near = np.abs(values[here] - values[there]) < below
             yield indices[here][near], indices[there][near]
 
-    def _shifted(self, step: Step) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _shifted(self, step: Shift) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The places that a step leads from, and those that it leads to, for all the domain."""
         sources: list[Any] = []
         targets: list[Any] = []
@@ -213,7 +213,7 @@ def _slice(codes: Integers) -> slice:
     return slice(int(codes[0]), int(codes[-1]) + 1) if len(codes) else slice(0, 0)
 
 
-def _forward(axes: tuple[Axis, ...], step: Step) -> bool:
+def _forward(axes: tuple[Axis, ...], step: Shift) -> bool:
     """Of a step along ordinal axes and its reverse the one; none to a sibling and nowhere else."""
     ordinal = [by for axis, by in zip(axes, step, strict=True) if isinstance(axis, Line) and by]
     if ordinal:
