@@ -13,7 +13,7 @@ from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.ask.ispe import Parameters, smoothed
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
-from hushtable.families.regions.crossing import Layout
+from hushtable.families.regions.crossing import RegionLayout
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
 from hushtable.families.regions.read import RegionReader
@@ -91,7 +91,7 @@ def test_intervals_hold_where_the_posterior_s_do_not(
 def promise() -> Promise:
     """Six cells in regions of three, two and one."""
     noisy, regions = np.array([9, 11, 10, 52, 47, 80]), np.array([0, 0, 0, 1, 1, 2])
-    layout = Layout(noisy, regions, np.array([33, 95, 77]))
+    layout = RegionLayout(noisy, regions, np.array([33, 95, 77]))
     return Promise(Estimator(DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(2))), layout)
 
 

@@ -447,7 +447,7 @@ def test_absurd_values_give_finite_answers(tmp_path: Path) -> None:
 
 def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None:
     from hushtable.families.regions.adjacency import Neighbourhood
-    from hushtable.families.regions.crossing import Layout
+    from hushtable.families.regions.crossing import RegionLayout
     from hushtable.families.regions.posterior import Estimator
     from hushtable.families.regions.reference import Alike, credible_cells
 
@@ -456,7 +456,7 @@ def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None
     cells[:, 20:] += 20 * (np.indices((40, 20)).sum(axis=0) % 2)  # a chessboard of ±10
     labels = np.zeros((40, 40), np.int64)
     labels[:, 20:] = 1
-    layout = Layout(cells, labels, np.array([0, 8000]))
+    layout = RegionLayout(cells, labels, np.array([0, 8000]))
     neighbourhood = Neighbourhood.in_order((40, 40))
     credible = credible_cells(
         layout, neighbourhood, Estimator(DiscreteLaplace(Fraction(5)), DiscreteLaplace(Fraction(5)))

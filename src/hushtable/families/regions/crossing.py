@@ -26,7 +26,7 @@ _LOT = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RegionLayout:
     """The noisy cells, the regions they are in, and the noisy counts of these."""
 
     noisy: NDArray[Any]
@@ -116,7 +116,7 @@ def whole_sums(tables: list[Floats], starts: Integers, stops: Integers) -> Float
 
 
 def crossing_portions(
-    layout: Layout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
+    layout: RegionLayout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
 ) -> tuple[Integers, Integers, Portions]:
     """The portions of regions that boxes cut out: the box, the region, and what was seen of it."""
     boxes, regions = _candidates(layout, neighbourhood, starts, stops)
@@ -138,7 +138,7 @@ def crossing_portions(
 
 
 def _candidates(
-    layout: Layout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
+    layout: RegionLayout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
 ) -> tuple[Integers, Integers]:
     """Every box with every region of several cells that has one in its outermost layer."""
     larger = layout.sizes > 1
@@ -153,7 +153,7 @@ def _candidates(
     return np.repeat(np.arange(len(starts)), sizes), np.concatenate(found)
 
 
-def _laid_out(layout: Layout, regions: Integers) -> Iterator[slice]:
+def _laid_out(layout: RegionLayout, regions: Integers) -> Iterator[slice]:
     """The runs of pairs of one region that are better answered from a table of it.
 
     Comparing costs a region's cells for each box; a table costs the hull of the region.
@@ -169,7 +169,7 @@ def _laid_out(layout: Layout, regions: Integers) -> Iterator[slice]:
 
 
 def _by_table(
-    layout: Layout, region: int, starts: Integers, stops: Integers
+    layout: RegionLayout, region: int, starts: Integers, stops: Integers
 ) -> tuple[Integers, Floats]:
     first = layout.first[region]
     places = layout.order[first : first + layout.sizes[region]]
@@ -197,7 +197,7 @@ def _lots(pairs: Integers, sizes: Integers) -> Iterator[Integers]:
 
 
 def _by_list(
-    layout: Layout, regions: Integers, starts: Integers, stops: Integers
+    layout: RegionLayout, regions: Integers, starts: Integers, stops: Integers
 ) -> tuple[Integers, Floats]:
     """Compare every cell of each region with its box."""
     sizes = layout.sizes[regions]

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.regions.crossing import Layout
+from hushtable.families.regions.crossing import RegionLayout
 from hushtable.families.regions.posterior import Estimator
 from hushtable.query.law import NoiseSum, checked_confidence
 
@@ -64,7 +64,7 @@ class Promise:
     """The noise of a release of cells and regions, and what was seen of the whole table."""
 
     estimator: Estimator
-    layout: Layout
+    layout: RegionLayout
 
     def ends(self, seen: Seen, confidence: float) -> tuple[Floats, Floats]:
         """The ends of intervals that hold the truth at least as often as they say."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.regions.adjacency import Neighbourhood
-from hushtable.families.regions.crossing import Layout, crossing_portions, whole_sums
+from hushtable.families.regions.crossing import RegionLayout, crossing_portions, whole_sums
 from hushtable.families.regions.moments import Portions, portion_cumulants
 from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
 from hushtable.families.regions.posterior import (
@@ -77,9 +77,9 @@ class RegionReader:
         return NOTE + negative + ("" if self.estimate else PROMISED)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> RegionLayout:
         """The cells by region, read and verified when first needed."""
-        return Layout(self.read_cells(), self.read_regions(), self.read_counts())
+        return RegionLayout(self.read_cells(), self.read_regions(), self.read_counts())
 
     def reading(self, **options: Any) -> RegionReader:
         """The same measurements, read by another prior, likelihood or without neighbours."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.regions.adjacency import Line, Neighbourhood
-from hushtable.families.regions.crossing import Layout
+from hushtable.families.regions.crossing import RegionLayout
 from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, portion_cumulants
 from hushtable.families.regions.options import Likelihood
 from hushtable.families.regions.posterior import Estimator, Hill
@@ -33,7 +33,7 @@ _TAIL = 40.0
 class Alike:
     """Some cells, each with its neighbours in its region."""
 
-    layout: Layout
+    layout: RegionLayout
     places: Integers
     seen: Floats
     """A row per cell: its own noisy count, then those of its neighbours; NaN for none."""
@@ -47,7 +47,7 @@ class Alike:
     @classmethod
     def of(
         cls,
-        layout: Layout,
+        layout: RegionLayout,
         neighbourhood: Neighbourhood,
         places: Integers,
         credible: NDArray[np.bool_],
@@ -75,7 +75,7 @@ class Alike:
 
 
 def credible_cells(
-    layout: Layout, neighbourhood: Neighbourhood, estimator: Estimator
+    layout: RegionLayout, neighbourhood: Neighbourhood, estimator: Estimator
 ) -> NDArray[np.bool_]:
     """The cells around which neighbours differ no more than noise makes them differ.
 
