@@ -19,9 +19,9 @@ from hushtable_papers.claims import Statement
 from hushtable_papers.figure import Figure, Scope
 from hushtable_papers.sparse import FIGURES
 from hushtable_papers.sparse_errors import (
-    Asked,
     MadeUp,
     Method,
+    QuerySizes,
     error_tasks,
     sizes_up_to,
     summary_of,
@@ -64,7 +64,7 @@ def test_errors_are_those_of_the_summary(tmp_path: Path) -> None:
     table, method = MadeUp(cells=1000), Method("geometric", "geometric")
     found = []
     for kind in ("ranges", "subsets"):
-        asked = Asked((1000,), each=1, kind=kind)
+        asked = QuerySizes((1000,), each=1, kind=kind)
         tasks = error_tasks("whole", table, [method], asked, repetitions=2)
         found.append(run_experiment(tasks, tmp_path / kind).to_pylist())
     for ranges, subsets in zip(*found, strict=True):

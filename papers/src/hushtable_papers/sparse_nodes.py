@@ -26,7 +26,7 @@ from hushtable_papers.claims import (
     within,
 )
 from hushtable_papers.figure import Figure, Plot, Scope
-from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
+from hushtable_papers.sparse_errors import MadeUp, Method, QuerySizes, error_tasks, sizes_up_to
 
 _PLACES = ("uniform", "skewed")
 _LOW_THETA = 300
@@ -37,7 +37,7 @@ def _tasks(scope: Scope, experiment: str, methods: Callable[[int], Sequence[Meth
     tasks = []
     for places in _PLACES:
         table = MadeUp(cells=scope.size(20_000, 10**6), places=places)
-        asked = Asked(sizes_up_to(table.cells, 0.3), each=scope.size(10, 100))
+        asked = QuerySizes(sizes_up_to(table.cells, 0.3), each=scope.size(10, 100))
         chosen, repetitions = methods(table.occupied), scope.size(1, 8)
         tasks += error_tasks(experiment, table, chosen, asked, repetitions=repetitions)
     return tasks

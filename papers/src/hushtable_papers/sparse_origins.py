@@ -30,7 +30,7 @@ from hushtable.kernel.counting import Counts
 from hushtable.schema import IntegerRange, Schema, ordinal
 from hushtable_papers.claims import Claim, Look, Results, listed, within
 from hushtable_papers.figure import Figure, Plot, Scope
-from hushtable_papers.sparse_errors import Asked, Loaded, Method, error_tasks
+from hushtable_papers.sparse_errors import Loaded, Method, QuerySizes, error_tasks
 
 _SHARES = (0.001, 0.003, 0.01, 0.05, 0.1, 0.2, 0.5)
 _COLUMNS = ("origin", "destination", "flow")
@@ -114,7 +114,7 @@ def _tasks(scope: Scope) -> Sequence[Task]:
             f"sparse-origins, {kind}",
             table,
             methods(cells // 6),
-            Asked(sizes, each, kind),
+            QuerySizes(sizes, each, kind),
             repetitions=repetitions,
         )
     return tasks

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from hushtable.evaluation.experiment import Task
 from hushtable_papers.claims import Claim, Look, Results, compared, listed, within
 from hushtable_papers.figure import Figure, Plot, Scope
-from hushtable_papers.sparse_errors import MEAN, Asked, MadeUp, Method, error_tasks
+from hushtable_papers.sparse_errors import MEAN, MadeUp, Method, QuerySizes, error_tasks
 
 _similar = within(1 / 1.25, 1.25)
 _SIDES = {"one-sided filter": "one", "two-sided filter": "two"}
@@ -26,7 +26,7 @@ def _table(scope: Scope) -> MadeUp:
 def _tasks(experiment: str, scope: Scope, methods: Sequence[Method]) -> list[Task]:
     """Errors of ranges of one in a hundred cells."""
     table = _table(scope)
-    asked = Asked((table.cells // 100,), each=scope.size(20, 200))
+    asked = QuerySizes((table.cells // 100,), each=scope.size(20, 200))
     return error_tasks(experiment, table, methods, asked, repetitions=scope.size(1, 10))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from hushtable.evaluation.experiment import Task
 from hushtable_papers.claims import Claim, Look, Results, compared, listed, within
 from hushtable_papers.figure import Figure, Plot, Scope
-from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
+from hushtable_papers.sparse_errors import MadeUp, Method, QuerySizes, error_tasks, sizes_up_to
 
 _BEST_THETA = {0.1: 40, 0.05: 45, 0.02: 50, 0.01: 60}
 _GEOMETRIC = Method("geometric", "geometric")
@@ -26,7 +26,7 @@ _better, _no_worse = within(0, 1), within(0, 1.1)
 
 
 def _tasks(scope: Scope, experiment: str, table: MadeUp, methods: Sequence[Method]) -> list[Task]:
-    asked = Asked(sizes_up_to(table.cells), each=scope.size(10, 100))
+    asked = QuerySizes(sizes_up_to(table.cells), each=scope.size(10, 100))
     return error_tasks(experiment, table, methods, asked, repetitions=scope.size(1, 12))
 
 

@@ -25,7 +25,7 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.range_errors import SANITY
 from hushtable.evaluation.range_queries import quintiles
 from hushtable.evaluation.truth import TrueTable
-from hushtable.evaluation.workload_queries import Asked, list_queries
+from hushtable.evaluation.workload_queries import QueryList, list_queries
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.privacy.loss import format_epsilon
@@ -193,7 +193,7 @@ def evaluate(
 
 def _measured(
     release: Release,
-    asked: Asked,
+    asked: QueryList,
     table: TrueTable,
     intervals: int,
     confidence: float,
@@ -211,7 +211,7 @@ def _measured(
     return _Measured(asked, truth, values, variances, inside, table.rows)
 
 
-def _asked(workload: str | Workload, release: Release, queries: int) -> Asked:
+def _asked(workload: str | Workload, release: Release, queries: int) -> QueryList:
     schema = release.schema
     known = read_workload(workload, schema) if isinstance(workload, str) else workload
     if not isinstance(known, Workload) or known.shape != schema.shape:
@@ -243,7 +243,7 @@ def _far_off(total: Answer, rows: int) -> bool:
 # ── asking the release ───────────────────────────────────────────────────────────────────────────
 
 
-def _answers(release: Release, asked: Asked) -> tuple[Floats, Floats]:
+def _answers(release: Release, asked: QueryList) -> tuple[Floats, Floats]:
     """The released answers and the variances that their error bars state."""
     values, errors = release.count_ranges(asked.ranges.starts, asked.ranges.stops)
     answers = [_count(release, boxes) for boxes in asked.unions]
@@ -267,7 +267,7 @@ def _evenly(number: int, most: int) -> NDArray[np.int64]:
 
 def _inside(
     release: Release,
-    asked: Asked,
+    asked: QueryList,
     truth: NDArray[np.int64],
     chosen: NDArray[np.int64],
     confidence: float,
@@ -294,7 +294,7 @@ def _inside(
 class _Measured:
     """True and released answers side by side."""
 
-    asked: Asked
+    asked: QueryList
     truth: NDArray[np.int64]
     values: Floats
     variances: Floats

@@ -22,7 +22,7 @@ MOST_QUERIES = 10**6
 
 
 @dataclass(frozen=True, repr=False)
-class Asked:
+class QueryList:
     """Questions with their weights: first plain boxes, then unions of boxes of any form."""
 
     ranges: Ranges
@@ -46,7 +46,7 @@ class Asked:
         return np.concatenate([self.ranges.coverage(shape), odd])
 
 
-def list_queries(workload: Workload, most: int, *, seed: int = 1) -> Asked:
+def list_queries(workload: Workload, most: int, *, seed: int = 1) -> QueryList:
     """All questions of a workload if they are at most so many, else about that number of them.
 
     Each set, and the questions in SQL together, are asked as often as their weight says, and at
@@ -68,7 +68,7 @@ def list_queries(workload: Workload, most: int, *, seed: int = 1) -> Asked:
     others = [q for q in questions if not _plain(q.boxes)]
     none = Ranges(*(np.zeros((0, len(workload.shape)), np.int64) for _ in range(2)))
     ranges = [none, *(ranges for ranges, _ in parts)]
-    return Asked(
+    return QueryList(
         Ranges(*(np.concatenate([getattr(r, ends) for r in ranges]) for ends in _ENDS)),
         tuple(question.boxes for question in others),
         np.concatenate([*(w for _, w in parts), np.array([q.weight for q in others], float)]),

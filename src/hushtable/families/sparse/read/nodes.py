@@ -37,7 +37,7 @@ from hushtable.query.reader import Estimates
 _MOST_ASKED = 2**25
 
 
-class _Asked(NamedTuple):
+class _AskedPlaces(NamedTuple):
     """Places that answers are made of: whose they are, where they stand, how much they count."""
 
     owner: Integers
@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
     weights: Floats
 
 
-class _Found(NamedTuple):
+class _GroupSums(NamedTuple):
     """Which of the places were kept, and by group variances, sums and how many were sampled."""
 
     there: NDArray[np.bool_]
@@ -95,7 +95,7 @@ class NodeSummary:
             _sums(owner, squares * self.errors.passed(values), size),
             _sums(owner, squares * self.errors.spread(values), size),
         )
-        found = _Found(
+        found = _GroupSums(
             there,
             variances,
             _sums(owner, weights * self.errors.weights(values), size),
@@ -105,7 +105,7 @@ class NodeSummary:
         return Estimates(found.values, laws, which)
 
     def _laws(
-        self, asked: _Asked, found: _Found, size: int
+        self, asked: _AskedPlaces, found: _GroupSums, size: int
     ) -> tuple[tuple[NoiseLaw, ...], NDArray[np.intp]]:
         """The laws of sums over the places that were asked for."""
         errors = self.errors
@@ -129,7 +129,7 @@ class NodeSummary:
         )
 
     def _weighted(
-        self, asked: _Asked, found: _Found, size: int
+        self, asked: _AskedPlaces, found: _GroupSums, size: int
     ) -> tuple[tuple[NoiseLaw, ...], NDArray[np.intp]]:
         """The laws of weighted sums of coefficients."""
         gone = ~found.there
@@ -151,7 +151,7 @@ class NodeSummary:
         return NoiseSum.weighted({(w, self.errors.noise): count for w, count in pairs})
 
     def _reached(
-        self, asked: _Asked, there: NDArray[np.bool_], size: int
+        self, asked: _AskedPlaces, there: NDArray[np.bool_], size: int
     ) -> tuple[Integers, Integers]:
         """How many nodes have all their ancestors; how many missing ones hold the others."""
         gone = np.flatnonzero(~there)
@@ -186,38 +186,38 @@ class NodeSummary:
                 places = np.where(rises, higher, places)
         return places
 
-    def _asked(self, boxes: Boxes, cuts: Cuts) -> _Asked:
+    def _asked(self, boxes: Boxes, cuts: Cuts) -> _AskedPlaces:
         """The places of all groups of the boxes, each once for its group."""
         parts = [self._asked_by_box(box, cuts) for box in boxes if box.cells]
         if sum(len(part.owner) for part in parts) > _MOST_ASKED:
             raise QueryError("the question touches too many places: ask for less at once")
         if not parts:
-            return _Asked(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+            return _AskedPlaces(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
         owner, places, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(parts) == 1:
-            return _Asked(owner, places, weights)
+            return _AskedPlaces(owner, places, weights)
         order = np.lexsort((places, owner))
         owner, places, weights = owner[order], places[order], weights[order]
         new = np.concatenate(([True], (np.diff(owner) != 0) | (np.diff(places) != 0)))
         starts = np.flatnonzero(new)
-        return _Asked(owner[starts], places[starts], np.add.reduceat(weights, starts))
+        return _AskedPlaces(owner[starts], places[starts], np.add.reduceat(weights, starts))
 
-    def _asked_by_box(self, box: Box, cuts: Cuts) -> _Asked:
+    def _asked_by_box(self, box: Box, cuts: Cuts) -> _AskedPlaces:
         """A product of what each axis is made of, group by group."""
-        asked = _Asked(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
+        asked = _AskedPlaces(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
         steps = group_steps(cuts)
         for axis, room in enumerate(self.structure.axes):
             along = self._along(axis, cut_by(box, axis, cuts))
             if len(asked.owner) * len(along.owner) > _MOST_ASKED:
                 raise QueryError("the question touches too many places: ask for less at once")
-            asked = _Asked(
+            asked = _AskedPlaces(
                 np.add.outer(asked.owner, along.owner * steps.get(axis, 0)).reshape(-1),
                 np.add.outer(asked.places * room, along.places).reshape(-1),
                 np.multiply.outer(asked.weights, along.weights).reshape(-1),
             )
         return asked
 
-    def _along(self, axis: int, parts: Sequence[CodeSet]) -> _Asked:
+    def _along(self, axis: int, parts: Sequence[CodeSet]) -> _AskedPlaces:
         """What each of some sets of codes along an axis is made of."""
         size, on = self.structure.shape[axis], self.structure.on
         owner: list[int] = []
@@ -231,7 +231,9 @@ class NodeSummary:
             owner += [number] * len(together)
             places += together.keys()
             weights += together.values()
-        return _Asked(np.array(owner, np.int64), np.array(places, np.int64), np.array(weights))
+        return _AskedPlaces(
+            np.array(owner, np.int64), np.array(places, np.int64), np.array(weights)
+        )
 
     def cells(self) -> Floats:
         """The estimate of every cell by itself."""
@@ -290,7 +292,7 @@ def _sums(owner: Integers, numbers: Floats, size: int) -> Floats:
     return np.asarray(np.bincount(owner, numbers, minlength=size), np.float64)
 
 
-def _order(asked: _Asked) -> NDArray[np.intp]:
+def _order(asked: _AskedPlaces) -> NDArray[np.intp]:
     return np.argsort(asked.owner, kind="stable")
 
 
