@@ -99,7 +99,7 @@ def test_halving_either_scale_changes_the_posterior() -> None:
         assert abs(other[1] / plain[1] - 1) > 0.05
 
 
-class TestNeighbours:
+class TestAdjacentCells:
     """Cells that are taken to be equal."""
 
     CELLS, REST, SIBLINGS = np.array([4.0, 6.0, 3.0]), 15.0, 2
@@ -122,12 +122,12 @@ class TestNeighbours:
         assert hill.mean == pytest.approx(np.arange(-60, 90) @ expected, abs=1e-6)
 
     def test_the_plain_product_is_the_papers(self) -> None:
-        # y_P − sibling, where the neighbours are siblings again
+        # y_P − sibling, where the adjacent cells are siblings again
         expected = self.brute_force(1, self.REST - 9, self.SIBLINGS + 2)
         hill = self.ESTIMATOR.alike(self.CELLS, self.REST, self.SIBLINGS, "plain")
         assert hill.mean == pytest.approx(np.arange(-60, 90) @ expected, abs=1e-6)
 
-    def test_without_neighbours_both_are_the_part(self) -> None:
+    def test_without_adjacent_cells_both_are_the_portion(self) -> None:
         portion = self.ESTIMATOR.posterior(Portion(1, 2, 4.0, 11.0))
         for likelihood in ("joint", "plain"):
             hill = self.ESTIMATOR.alike(np.array([4.0]), 15.0, 2, likelihood)  # type: ignore[arg-type]

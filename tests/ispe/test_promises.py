@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.ask.ispe import Parameters, smoothed
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
@@ -38,7 +38,7 @@ def read_of(
     schema = Schema("line", Fraction(9), (ordinal("x", IntegerRange(0, len(truth) - 1)),))
     cell, region = (Fraction(scale) for scale in scales)
     noisy = truth + discrete_laplace(random, cell, len(truth))
-    near = Neighbourhood.in_order(schema.shape)
+    near = Adjacency.in_order(schema.shape)
     if mechanism == "ispe":
         chosen = Parameters.of(schema, {}, DiscreteLaplace(cell))
         regions = grown_regions(smoothed(noisy, near, chosen), near, chosen.xi)
@@ -81,7 +81,7 @@ WORST = [
 def test_intervals_hold_where_the_posterior_s_do_not(
     truth: np.ndarray, scales: tuple[int, int], mechanism: str, asked: tuple[int, int]
 ) -> None:
-    """Tables whose noise decides about regions, or in which neighbours are not equal."""
+    """Tables whose noise decides about regions, or in which adjacent cells are not equal."""
     held = covered(truth, scales, mechanism, asked)
     assert stats.binom.cdf(held["promised"], RELEASES, 0.95) > 0.01  # the seed is fixed
     assert held["posterior"] < 0.93 * RELEASES

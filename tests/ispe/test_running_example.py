@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.posterior import Estimator, Portion
 from hushtable.families.regions.read import RegionReader
@@ -33,7 +33,7 @@ SCALE = 1 / ALPHA
 
 def partition() -> np.ndarray:
     """Regions of the cells themselves: 10, 21 and 20 are alike, and so are the empty ones."""
-    return grown_regions(X.reshape(3, 3), Neighbourhood.of(SCHEMA, 1.0), 12)
+    return grown_regions(X.reshape(3, 3), Adjacency.of(SCHEMA, 1.0), 12)
 
 
 def test_equation_3() -> None:
@@ -66,7 +66,7 @@ def noisy() -> tuple[np.ndarray, np.ndarray]:
 def reader() -> RegionReader:
     cells, counts = noisy()
     return RegionReader(
-        Neighbourhood.of(SCHEMA, 1.0),
+        Adjacency.of(SCHEMA, 1.0),
         lambda: cells.reshape(3, 3),
         partition,
         lambda: counts,

@@ -187,7 +187,7 @@ class _Diagrams:
         return self._number(axis, stops, children)
 
     def _number(self, axis: int, stops: list[int], children: list[int]) -> int:
-        """The number of a node, in its one reduced form: neighbours differ, and it has a choice."""
+        """The number of a node, in its one reduced form: adjacent children differ."""
         ends = [
             i for i in range(len(stops)) if i + 1 == len(stops) or children[i] != children[i + 1]
         ]

@@ -1,7 +1,7 @@
 """Coarser views of an attribute: which codes stand together at each level.
 
 Levels come from the schema alone. A hierarchy has one for every depth below its root; an ordinal
-attribute without one gets pairs of neighbouring codes, pairs of pairs, and so on. The code of nulls
+attribute without one gets pairs of adjacent codes, pairs of pairs, and so on. The code of nulls
 and other values stays a group of its own.
 """
 

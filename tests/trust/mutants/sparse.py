@@ -64,7 +64,7 @@ SPARSE = [
         (SHORTCUT,),
     ),
     Mutant(
-        "neighbouring gaps overlap",
+        "adjacent gaps overlap",
         "kernel/noise/gaps.py",
         "last += gaps[i] + 1",
         "last += gaps[i]",

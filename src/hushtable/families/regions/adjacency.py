@@ -27,7 +27,7 @@ Shift = tuple[int, ...]
 """How far to go along each axis: by codes of an ordinal one, by places among siblings."""
 
 MOST_STEPS = 4096
-"""Neighbours that a cell may have."""
+"""How many cells may be adjacent to one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Line:
         return there, (codes < self.ordered) & (there >= 0) & (there < self.ordered)
 
     def layer(self, start: int, stop: int, distance: int) -> list[tuple[int, int]]:
-        """The codes of start … stop−1 that have a neighbour outside, as ranges."""
+        """The codes of start … stop−1 that have an adjacent one outside, as ranges."""
         inner = [(start, min(start + distance, stop))] if start else []
         if stop < self.ordered:
             inner.append((max(stop - distance, start), stop))
@@ -118,18 +118,18 @@ Axis = Line | Siblings
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class Adjacency:
     """The cells within a distance of each cell of a domain."""
 
     axes: tuple[Axis, ...]
     distance: float
 
     @classmethod
-    def of(cls, schema: Schema, distance: float) -> Neighbourhood:
+    def of(cls, schema: Schema, distance: float) -> Adjacency:
         return cls(tuple(_axis(attribute) for attribute in schema.attributes), distance)
 
     @classmethod
-    def in_order(cls, shape: tuple[int, ...]) -> Neighbourhood:
+    def in_order(cls, shape: tuple[int, ...]) -> Adjacency:
         """Codes next to each other along every axis, whatever they stand for."""
         return cls(tuple(Line(size, size) for size in shape), 1.0)
 
@@ -138,12 +138,12 @@ class Neighbourhood:
         return tuple(axis.size for axis in self.axes)
 
     def check(self) -> None:
-        """Refuse a distance within which a cell has too many neighbours."""
+        """Refuse a distance within which too many cells are adjacent to one."""
         len(self.steps)
 
     @cached_property
     def steps(self) -> tuple[Shift, ...]:
-        """Every way from a cell to a neighbour; raises where there are too many."""
+        """Every way from a cell to an adjacent one; raises where there are too many."""
         whole = math.floor(self.distance)
         most = self.distance**2 * (1 + 1e-9)  # √2 is no float
         found: list[tuple[Shift, int]] = [((), 0)]
@@ -156,7 +156,7 @@ class Neighbourhood:
             ]
             if len(found) > MOST_STEPS:
                 raise OptionError(
-                    f"a cell would have more than {MOST_STEPS:,} neighbours: take a smaller d"
+                    f"a cell would have more than {MOST_STEPS:,} adjacent cells: take a smaller d"
                 )
         return tuple(steps for steps, square in found if square)
 
@@ -171,7 +171,7 @@ class Neighbourhood:
             yield [along for along, _ in moved], there
 
     def links(self, values: NDArray[Any], below: float) -> Iterator[tuple[Integers, Integers]]:
-        """Pairs of neighbours whose values differ by less, as flat indices.
+        """Pairs of adjacent cells whose values differ by less, as flat indices.
 
         All that connectedness needs: of siblings only those next to each other by value, for where
         two are alike, so are all between them.
@@ -201,7 +201,7 @@ class Neighbourhood:
         return np.ix_(*sources), np.ix_(*targets)
 
     def layers(self, starts: Sequence[int], stops: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-        """Slices of a box that hold all its cells with a neighbour outside."""
+        """Slices of a box that hold all its cells with an adjacent cell outside."""
         whole = max(math.floor(self.distance), 1)
         box = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
         for i, (axis, part) in enumerate(zip(self.axes, box, strict=True)):

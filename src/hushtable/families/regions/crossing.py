@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import ReleaseError
-from hushtable.families.regions.adjacency import Neighbourhood, components
+from hushtable.families.regions.adjacency import Adjacency, components
 from hushtable.families.regions.moments import Portions
 from hushtable.families.regions.posterior import sums_by
 from hushtable.query.batch import accumulate, box_sums
@@ -102,9 +102,9 @@ class RegionLayout:
         one = np.ones(len(places), np.int64)
         return Portions(one, self.sizes[label] - 1, self.cells[places], self.apart[label])
 
-    def check_connected(self, neighbourhood: Neighbourhood) -> None:
+    def check_connected(self, adjacency: Adjacency) -> None:
         """Refuse regions of several pieces: they could be cut by a box without being noticed."""
-        links = neighbourhood.links(self.numbers.astype(np.int64), 0.5)
+        links = adjacency.links(self.numbers.astype(np.int64), 0.5)
         if int(components(self.labels.size, links).max()) + 1 != self.regions:
             raise ReleaseError("the release has a region that does not hang together")
 
@@ -116,10 +116,10 @@ def whole_sums(tables: list[Floats], starts: Integers, stops: Integers) -> Float
 
 
 def crossing_portions(
-    layout: RegionLayout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
+    layout: RegionLayout, adjacency: Adjacency, starts: Integers, stops: Integers
 ) -> tuple[Integers, Integers, Portions]:
     """The portions of regions that boxes cut out: the box, the region, and what was seen of it."""
-    boxes, regions = _candidates(layout, neighbourhood, starts, stops)
+    boxes, regions = _candidates(layout, adjacency, starts, stops)
     order = np.argsort(regions, kind="stable")
     boxes, regions = boxes[order], regions[order]
     count, seen = np.zeros(len(boxes), np.int64), np.zeros(len(boxes))
@@ -138,7 +138,7 @@ def crossing_portions(
 
 
 def _candidates(
-    layout: RegionLayout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
+    layout: RegionLayout, adjacency: Adjacency, starts: Integers, stops: Integers
 ) -> tuple[Integers, Integers]:
     """Every box with every region of several cells that has one in its outermost layer."""
     larger = layout.sizes > 1
@@ -146,7 +146,7 @@ def _candidates(
     for low, high in zip(starts.tolist(), stops.tolist(), strict=True):
         layers: list[Any] = []
         if all(a < b for a, b in zip(low, high, strict=True)):
-            layers = [layout.numbers[part].reshape(-1) for part in neighbourhood.layers(low, high)]
+            layers = [layout.numbers[part].reshape(-1) for part in adjacency.layers(low, high)]
         held = np.unique(np.concatenate(layers)).astype(np.int64) if layers else found[0]
         found.append(held[larger[held]])
         sizes.append(len(found[-1]))

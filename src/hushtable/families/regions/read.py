@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.crossing import RegionLayout, crossing_portions, whole_sums
 from hushtable.families.regions.moments import Portions, portion_cumulants
 from hushtable.families.regions.options import INTERVALS, LIKELIHOODS, PRIORS, Intervals, Likelihood
@@ -40,14 +40,14 @@ Read = Callable[[], NDArray[Any]]
 
 NOTE = "posterior mean of noisy cells and noisy counts of regions"
 PROMISED = "; the error is that of the noise, however the regions were chosen"
-ALIKE = "{}; single cells are taken to be equal to their neighbours in the same region"
+ALIKE = "{}; single cells are taken to be equal to adjacent cells of the same region"
 
-MOST_NEIGHBOURS = 64
-"""Cells with more neighbours than this are answered without them."""
+MOST_ADJACENT = 64
+"""Cells with more adjacent ones than this are answered without them."""
 
 # Keys of owner and region are counted in a table of at most so many, and sorted beyond.
 _TABLE = 2**24
-# Noisy counts of cells and their neighbours that are held at once.
+# Noisy counts of cells and of those adjacent that are held at once.
 _SEEN = 2**23
 
 
@@ -55,13 +55,13 @@ _SEEN = 2**23
 class RegionReader:
     """Noisy cells, the region of each, and the noisy counts of the regions."""
 
-    neighbourhood: Neighbourhood
+    adjacency: Adjacency
     read_cells: Read
     read_regions: Read
     read_counts: Read
     estimator: Estimator
     reference: bool = True
-    """Whether a question for one cell also looks at its neighbours."""
+    """Whether a question for one cell also looks at adjacent ones."""
     likelihood: Likelihood = "joint"
     intervals: Intervals = "promised"
     """Whether intervals hold however regions were chosen, or are quantiles of the posterior."""
@@ -82,7 +82,7 @@ class RegionReader:
         return RegionLayout(self.read_cells(), self.read_regions(), self.read_counts())
 
     def reading(self, **options: Any) -> RegionReader:
-        """The same measurements, read by another prior, likelihood or without neighbours."""
+        """The same measurements, read by another prior, likelihood or without adjacent cells."""
         known = {
             "prior": PRIORS,
             "likelihood": LIKELIHOODS,
@@ -134,7 +134,7 @@ class RegionReader:
         keys, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for box in boxes:
             if box.cells:
-                owner, places = listed_cells(box, cuts, self.neighbourhood.shape)
+                owner, places = listed_cells(box, cuts, self.adjacency.shape)
                 keys.append(owner * layout.regions + layout.labels[places])
                 cells.append(places)
         key, place = np.concatenate(keys), np.concatenate(cells)
@@ -163,8 +163,8 @@ class RegionReader:
     def _refer(
         self, single: Integers, cells: Integers, sums: Floats, laws: list[PosteriorLaw]
     ) -> None:
-        """Answer questions for one cell by its neighbours too."""
-        alike = Alike.of(self.layout, self.neighbourhood, cells, self._credible)
+        """Answer questions for one cell by adjacent ones too."""
+        alike = Alike.of(self.layout, self.adjacency, cells, self._credible)
         found = alike_cumulants(self.estimator, alike, self.likelihood)
 
         def law(i: int) -> PosteriorLaw:
@@ -182,8 +182,8 @@ class RegionReader:
 
     def cells(self) -> Floats:
         """The posterior mean of every cell."""
-        every = np.arange(math.prod(self.neighbourhood.shape))
-        return np.asarray(self._cell_cumulants(every)[0].reshape(self.neighbourhood.shape))
+        every = np.arange(math.prod(self.adjacency.shape))
+        return np.asarray(self._cell_cumulants(every)[0].reshape(self.adjacency.shape))
 
     def fresh_cells(self) -> Floats:
         """The posterior mean of every cell, in memory of its own."""
@@ -191,7 +191,7 @@ class RegionReader:
 
     def cell_variances(self, codes: Sequence[NDArray[Any]]) -> Floats:
         """The variance of the error of each of many cells."""
-        flat = np.ravel_multi_index(tuple(codes), self.neighbourhood.shape)
+        flat = np.ravel_multi_index(tuple(codes), self.adjacency.shape)
         places = np.asarray(flat, np.int64)
         if self.intervals == "posterior":
             return np.asarray(self._cell_cumulants(places)[1])
@@ -201,17 +201,17 @@ class RegionReader:
     def _cell_cumulants(self, places: Integers) -> Floats:
         if not self._refers:
             return portion_cumulants(self.estimator, self.layout.single(places))
-        lots = -(-len(places) * (1 + len(self.neighbourhood.steps)) // _SEEN) or 1
+        lots = -(-len(places) * (1 + len(self.adjacency.steps)) // _SEEN) or 1
         found = []
         for lot in np.array_split(places, lots):
-            alike = Alike.of(self.layout, self.neighbourhood, lot, self._credible)
+            alike = Alike.of(self.layout, self.adjacency, lot, self._credible)
             found.append(alike_cumulants(self.estimator, alike, self.likelihood))
         return np.concatenate(found, axis=1)
 
     @property
     def _refers(self) -> bool:
-        """Whether neighbours are looked at: hundreds of siblings are no neighbourhood."""
-        return self.reference and len(self.neighbourhood.steps) <= MOST_NEIGHBOURS
+        """Whether adjacent cells are looked at: not hundreds of siblings."""
+        return self.reference and len(self.adjacency.steps) <= MOST_ADJACENT
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         """The variance of the error of each of many boxes."""
@@ -219,7 +219,7 @@ class RegionReader:
 
     def ranges(self, starts: Integers, stops: Integers) -> tuple[Floats, Floats]:
         """The posterior means of many boxes, and the variances of their errors."""
-        crossed = crossing_portions(self.layout, self.neighbourhood, starts, stops)
+        crossed = crossing_portions(self.layout, self.adjacency, starts, stops)
         found = self.range_cumulants(starts, stops, crossed)
         if self.intervals == "posterior":
             return found[0], found[1]
@@ -240,7 +240,7 @@ class RegionReader:
         found += np.stack([sums_by(boxes, row, len(starts)) for row in change])
         single = np.flatnonzero((stops - starts == 1).all(axis=1))
         if self._refers and len(single):
-            places = np.ravel_multi_index(tuple(starts[single].T), self.neighbourhood.shape)
+            places = np.ravel_multi_index(tuple(starts[single].T), self.adjacency.shape)
             found[:, single] = self._cell_cumulants(np.asarray(places, np.int64))
         return found
 
@@ -251,7 +251,7 @@ class RegionReader:
         from hushtable.query.batch import range_boxes
 
         level = checked_confidence(confidence)
-        crossed = crossing_portions(self.layout, self.neighbourhood, starts, stops)
+        crossed = crossing_portions(self.layout, self.adjacency, starts, stops)
         found = self.range_cumulants(starts, stops, crossed)
         if self.intervals == "promised":
             seen = self._range_seen(starts, stops, crossed[0])
@@ -282,15 +282,15 @@ class RegionReader:
         """Tables of sums: of the noisy cells, and of each cell's share of its region."""
         from hushtable.query.batch import accumulate
 
-        layout, shape = self.layout, self.neighbourhood.shape
+        layout, shape = self.layout, self.adjacency.shape
         shares = (1 / layout.sizes, layout.counts / layout.sizes)
         each = (layout.cells.copy(), *(share[layout.labels] for share in shares))
         return [accumulate(row.reshape(shape)) for row in each]
 
     @cached_property
     def _credible(self) -> NDArray[np.bool_]:
-        """The cells around which neighbours may be equal, as far as can be seen."""
-        return credible_cells(self.layout, self.neighbourhood, self.estimator)
+        """The cells around which adjacent ones may be equal, as far as can be seen."""
+        return credible_cells(self.layout, self.adjacency, self.estimator)
 
     @cached_property
     def _whole(self) -> Floats:
@@ -302,8 +302,8 @@ class RegionReader:
         """Tables of sums of every cell's share of its region."""
         from hushtable.query.batch import accumulate
 
-        self.layout.check_connected(self.neighbourhood)
-        shape = self.neighbourhood.shape
+        self.layout.check_connected(self.adjacency)
+        shape = self.adjacency.shape
         each = self._whole / self.layout.sizes
         return [accumulate(row[self.layout.labels].reshape(shape)) for row in each]
 

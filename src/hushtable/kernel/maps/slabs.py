@@ -1,7 +1,7 @@
 """Linear maps along every axis of a large array: slab by slab, on every core.
 
 The last axes, as many as a core's share of the cache holds, are transformed together in one slab
-before the next is touched; each earlier axis then takes one pass, in tiles of neighbouring columns.
+before the next is touched; each earlier axis then takes one pass, in tiles of adjacent columns.
 Maps along different axes commute, so those that change the length come first: they move the slab to
 where the others go on in place.
 """

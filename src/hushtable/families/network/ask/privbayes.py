@@ -17,7 +17,7 @@ Deviations. Scores are in counts, not in probabilities, so that their sensitivit
 n itself, which usefulness and the number of synthetic rows need, is paid for or declared
 (`rows=…`). Only tables that no other table contains are measured: d − k of them where k is
 fixed, and often fewer than d elsewhere. The first attribute is the one with the most values, not
-one at random. Ordinal attributes without a hierarchy have one of neighbouring pairs. A candidate
+one at random. Ordinal attributes without a hierarchy have one of adjacent pairs. A candidate
 carries a handicap, the noise that its table would have: a large table must be worth its noise.
 Nothing is chosen, and nothing spent on choosing, where no attribute can have a parent.
 """

@@ -17,7 +17,7 @@ from hushtable.families.regions.adjacency import Axis, Line
 
 
 def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: int) -> Floats:
-    """Mix every cell with its neighbours by a Gaussian mask, some times over.
+    """Mix every cell with adjacent ones by a Gaussian mask, some times over.
 
     A mask that reaches beyond the domain is cut there and weighted anew, so that a flat stretch
     stays flat.
@@ -78,8 +78,8 @@ def median(values: Floats, axes: Sequence[Axis], *, iterations: int) -> Floats:
     return values
 
 
-def difference_of_neighbours(axes: Sequence[Axis], *, sigma: float, iterations: int) -> float:
-    """How far two smoothed neighbours are apart by noise alone, in deviations of one cell's noise.
+def difference_of_adjacent(axes: Sequence[Axis], *, sigma: float, iterations: int) -> float:
+    """How far noise alone puts two smoothed adjacent cells apart, in deviations of a cell's noise.
 
     The filter is linear and a product over the axes: the squares of its weights multiply, and along
     the axis on which the two differ it is the squares of the weights' differences that count.
@@ -94,7 +94,7 @@ def difference_of_neighbours(axes: Sequence[Axis], *, sigma: float, iterations: 
 
 
 def _responses(axis: Axis, sigma: float, iterations: int) -> tuple[Floats, Floats]:
-    """What two neighbours in the middle of an axis are made of: how two impulses spread there."""
+    """What two adjacent cells amid an axis are made of: how two impulses spread there."""
     if isinstance(axis, Line):
         reach = iterations * (len(mask(sigma)) - 1)
         size = min(axis.ordered, 2 * reach + 4)  # no impulse comes further
