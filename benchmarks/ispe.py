@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.machine import peak_memory
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.generators import continuous, sparse, unrelated
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.privacy.noises import DiscreteLaplace

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import hushtable
 from benchmarks.privbayes import acs
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import margins_of
 from hushtable.release import Release

@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.regions.adjacency import Neighbourhood
 from hushtable.families.regions.ask.ispe import Ispe, Parameters, smoothed
 from hushtable.families.regions.posterior import Estimator

@@ -23,7 +23,7 @@ from hushtable.auditing.schemas import BUILT_IN, built_in, small_enough
 from hushtable.auditing.small_tables import Holdings, possible_rows
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
 from hushtable.families.linear.ask.basic import Basic
 from hushtable.kernel.curator import Curator, network_scores

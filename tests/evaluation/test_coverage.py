@@ -25,7 +25,7 @@ from hushtable.auditing.coverage import (
 )
 from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, Case, cases_of, middling, tables_of
 from hushtable.auditing.schemas import built_in
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.noise.bulk import EntropyNoise

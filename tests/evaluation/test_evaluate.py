@@ -16,14 +16,14 @@ import pytest
 import hushtable
 from hushtable.errors import DataError, HushError, OptionError, QueryError
 from hushtable.evaluation import truth
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.evaluate import OWNER_ONLY, WRONG_TABLE, Evaluation, evaluate
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import list_queries
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Labels, Schema, ordinal
-from hushtable.workload.text import from_sql, read_workload
+from hushtable.workload.parsing import from_sql, read_workload
 
 SCHEMA = """
 name = "people"

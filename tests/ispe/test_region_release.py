@@ -14,9 +14,9 @@ import pytest
 import hushtable
 from hushtable.auditing.transcript import NoNoise, Recorder
 from hushtable.errors import OptionError, QueryError, ReleaseError
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.regions.ask.growing import Split
 from hushtable.families.regions.ask.ispe import SHARE, Parameters

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.linear.ask import privelet_star as module
 from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
 from hushtable.families.linear.bands import UNIT, Bands, bands_of, runs_of

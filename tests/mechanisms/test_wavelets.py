@@ -19,7 +19,7 @@ import hushtable
 from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.auditing.small_tables import Holdings
 from hushtable.errors import HushError, OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bounds import sensitivity_bound, variance_bound

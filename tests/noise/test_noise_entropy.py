@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import hushtable.kernel.noise
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.noise.entropy import Keystream, SystemEntropy
 
 KEY = bytes(range(32))
@@ -159,7 +159,7 @@ def test_no_ordinary_generator_and_no_seed_in_this_package():
 def test_only_the_bulk_sampler_needs_the_compiler():
     script = (
         "import sys, hushtable.kernel.noise.exact, hushtable.kernel.noise.tables;"
-        "import hushtable.evaluation.entropy;"
+        "import hushtable.evaluation.seeded_entropy;"
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

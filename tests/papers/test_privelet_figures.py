@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.shared_sizes import some_of
 
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.evaluation.range_errors import Known
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.generators import brazil, timing
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable_papers import (

@@ -12,8 +12,8 @@ import pytest
 from tests.shared_sizes import some_of
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import Counts
 from hushtable_papers.claims import Statement
 from hushtable_papers.figure import Figure, Scope

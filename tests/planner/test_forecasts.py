@@ -24,7 +24,7 @@ from plan_cases import (
 )
 
 import hushtable
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.forecast import Forecast, Task
 from hushtable.families.linear.gains import mean_gains
 from hushtable.families.linear.read.transforms import ProductReading, reading_of
@@ -40,7 +40,7 @@ from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import Schema
 from hushtable.workload import read_workload
 from hushtable.workload.intervals import AllRanges, Listed, some_of
-from hushtable.workload.text import from_sql
+from hushtable.workload.parsing import from_sql
 
 WORKLOADS = ("ranges", "prefixes", "identity", "total", "paper", "marginals:1", "nodes")
 SCHEMAS = {

@@ -13,7 +13,7 @@ from hushtable.errors import HushError, OptionError
 from hushtable.families.linear.choices import choices, describe, parse
 from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
 from hushtable.workload.intervals import AllRanges
-from hushtable.workload.text import from_sql, read_workload
+from hushtable.workload.parsing import from_sql, read_workload
 
 SCHEMA = schema_of(AGE, JOB, SEX, GRADE)
 

@@ -267,7 +267,7 @@ def test_no_neighbour_loses_more_than_epsilon_in_a_choice(neighbours: Any, measu
 
 def test_scores_with_huge_exponents_do_not_overflow() -> None:
     """Ten million rows that say one thing, at a large ε: exact fractions, no exp of anything."""
-    from hushtable.evaluation.entropy import SeededEntropy
+    from hushtable.evaluation.seeded_entropy import SeededEntropy
     from hushtable.kernel.noise.bulk import EntropyNoise
 
     data = Counts(SHAPE, np.array([0, 23]), np.array([10**7, 10**7]))

@@ -18,7 +18,7 @@ from tables import as_table, binary_schema, chain, mixed, mixed_schema, publish
 import hushtable
 from hushtable.cli.main import run
 from hushtable.errors import OptionError, QueryError, ReleaseError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box

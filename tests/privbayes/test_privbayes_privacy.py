@@ -21,7 +21,7 @@ from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.auditing.small_tables import Holdings, Row
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder, Replay
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.network import network as networks
 from hushtable.families.network.ask import privbayes
 from hushtable.families.network.ask.privbayes import PrivBayes

@@ -18,8 +18,8 @@ from typing import cast
 
 import numpy as np
 
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import Key, Row, Task
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.sparse.expected import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import On, Structure

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from hushtable.errors import DataError
 from hushtable.kernel.counting.columns import ColumnError, match_columns, select_columns
 from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
-from hushtable.kernel.counting.files import find_files, names_files
 from hushtable.kernel.counting.parquet import open_parquet
+from hushtable.kernel.counting.paths import find_files, names_files
 from hushtable.kernel.counting.readable import readable
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.sqlite import sqlite_table

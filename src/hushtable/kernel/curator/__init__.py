@@ -11,7 +11,7 @@ from hushtable.kernel.curator.network_scores import (
 )
 from hushtable.kernel.curator.partition import Grid, Marginal, Partition, Regions, View, Whole
 from hushtable.kernel.curator.scores import LargestPart, Score
-from hushtable.kernel.curator.summary import NoisySummary
+from hushtable.kernel.curator.sparse_summary import NoisySummary
 
 __all__ = [
     "Assignment",

@@ -27,7 +27,7 @@ from hushtable.kernel.curator.network_scores import CandidateScores
 from hushtable.kernel.curator.partition import Partition, Regions, Whole
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
-from hushtable.kernel.curator.summary import (
+from hushtable.kernel.curator.sparse_summary import (
     ROOM,
     NoisySummary,
     held_places_eta,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.linear.haar import HaarReading
+from hushtable.families.linear.haar_reading import HaarReading
 from hushtable.families.linear.least_squares import TreeReading
 from hushtable.families.linear.rows import Row, check_intervals
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
