@@ -25,7 +25,7 @@ from plan_cases import (
 
 import hushtable
 from hushtable.evaluation.seeded_entropy import SeededEntropy
-from hushtable.families.forecast import Forecast, Task
+from hushtable.families.forecast import Forecast, Purpose
 from hushtable.families.linear.gains import mean_gains
 from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
@@ -189,7 +189,7 @@ def test_the_recommended_one_never_loses(
     schema = schema_of(*attributes, neighbours=neighbours)
     found = plan(schema, epsilon=epsilon, workload=" + ".join(parts))
     best = found.recommended
-    variances = Variances(Task(schema, found.epsilon, found.workload))
+    variances = Variances(Purpose(schema, found.epsilon, found.workload))
     for forecast in found.forecasts:
         assert best.rmse <= forecast.rmse * (1 + 1e-9)
     mixed = next(f for f in found.forecasts if f.mechanism == "mixed")

@@ -1,6 +1,6 @@
 """What every forecast is: how accurate a mechanism would be, known before any budget is spent.
 
-A family's `forecast.py` has a function `forecasts(task)`. What it gives follows from the task, so
+A family's `forecast.py` has a function `forecasts(purpose)`. What it gives follows from the purpose, so
 from public facts alone: a `Forecast` where the noise does not depend on the data, so that errors
 are exact, and a `SummaryForecast` where they hold only if declared figures do.
 """
@@ -31,7 +31,7 @@ _PEAK = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Purpose:
     """What a release is wanted for: all that a forecast may depend on."""
 
     schema: Schema
@@ -87,7 +87,7 @@ class Resources:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Forecast:
-    """What a mechanism would give for a task, exactly."""
+    """What a mechanism would give for a purpose, exactly."""
 
     mechanism: str
     parameters: dict[str, str]
@@ -108,7 +108,7 @@ class Forecast:
     @classmethod
     def of(
         cls,
-        task: Task,
+        purpose: Purpose,
         strategy: Strategy,
         *,
         mechanism: str,
@@ -119,16 +119,16 @@ class Forecast:
         resources: Resources,
         bound: float | None = None,
     ) -> Forecast:
-        """From the mean variance over the workload, and the variances of the task's sample."""
+        """From the mean variance over the workload, and the variances of the purpose's sample."""
         return cls(
             mechanism=mechanism,
             parameters=parameters,
             strategy=strategy,
-            epsilon=task.epsilon,
+            epsilon=purpose.epsilon,
             rmse=math.sqrt(mean),
             worst=worst,
-            typical=task.sample.boxes(int(np.abs(variances - mean).argmin())),
-            by_size=_by_size(task.sample, variances),
+            typical=purpose.sample.boxes(int(np.abs(variances - mean).argmin())),
+            by_size=_by_size(purpose.sample, variances),
             bound=bound,
             resources=resources,
         )

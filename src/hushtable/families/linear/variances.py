@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.families.forecast import Task
+from hushtable.families.forecast import Purpose
 from hushtable.families.linear.gains import largest_gain, mean_gains
 from hushtable.families.linear.read.coefficients import NoisyCoefficients, weights_of
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading, reading_of
@@ -47,21 +47,21 @@ class NoisyProduct:
 
 @dataclass(eq=False)
 class Variances:
-    """Computes variances for one task; remembers the gains of axes it has met."""
+    """Computes variances for one purpose; remembers the gains of axes it has met."""
 
-    task: Task
+    purpose: Purpose
     _readings: dict[Hashable, AxisReading] = field(default_factory=dict)
     _means: dict[tuple[AxisReading, Along], Floats] = field(default_factory=dict)
     _tops: dict[tuple[AxisReading, Along], float] = field(default_factory=dict)
 
     def strategy(self, transform: Product) -> NoisyProduct:
         """What would be measured of a transform."""
-        return NoisyProduct(transform, self.task.schema.exposure)
+        return NoisyProduct(transform, self.purpose.schema.exposure)
 
     def mean(self, transform: Product) -> float:
         """The weighted mean of the noise variances of all questions."""
         variance, reading = self._variance(transform), self._reading(transform)
-        workload, total = self.task.workload, 0.0
+        workload, total = self.purpose.workload, 0.0
         if workload.box_sets:
             gains = [
                 np.stack([self._mean(axis, boxes.along[i]) for boxes in workload.box_sets])
@@ -74,8 +74,8 @@ class Variances:
         return total / workload.weight
 
     def sampled(self, transform: Product) -> Floats:
-        """The variances of the task's sample."""
-        sample = self.task.sample
+        """The variances of the purpose's sample."""
+        sample = self.purpose.sample
         variance, reading = self._variance(transform), self._reading(transform)
         gains = [
             axis.gains(sample.starts[:, i], sample.stops[:, i])
@@ -90,13 +90,13 @@ class Variances:
         largest = float(sampled.max(initial=0.0))
         if all(len(axis.classes) == 1 for axis in transform.axes):
             variance = self._variance(transform)(Fraction(1))
-            for boxes in self.task.workload.box_sets:
+            for boxes in self.purpose.workload.box_sets:
                 parts = zip(self._reading(transform).axes, boxes.along, strict=True)
                 largest = max(largest, variance * math.prod(self._top(*part) for part in parts))
         return math.sqrt(largest)
 
     def _variance(self, transform: Product) -> Variance:
-        noise = self.strategy(transform).noise(self.task.epsilon)
+        noise = self.strategy(transform).noise(self.purpose.epsilon)
         return lambda factor: noise.times(factor).variance
 
     def _reading(self, transform: Product) -> ProductReading:
