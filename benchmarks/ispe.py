@@ -188,12 +188,12 @@ def defaults(releases: int = 2) -> None:
 def _settings(
     grid: Grid, epsilon: str, share: float, iterations: int, factor: float | None
 ) -> dict[str, str]:
-    from hushtable.families.regions.ask.ispe import Parameters
+    from hushtable.families.regions.ask.ispe import IspeParameters
 
     alpha = Fraction(epsilon) * Fraction(str(share))
     settings = {"alpha1": str(float(alpha)), "iterations": str(iterations)}
     if factor is not None:
-        chosen = Parameters.of(grid.schema, settings, DiscreteLaplace(1 / alpha))
+        chosen = IspeParameters.of(grid.schema, settings, DiscreteLaplace(1 / alpha))
         apart = chosen.xi / math.sqrt(2 * math.log(grid.schema.cells))
         settings["xi"] = str(factor * apart)
     return settings

@@ -19,7 +19,7 @@ import numpy as np
 from hushtable.arrays import Integers
 from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import grown_regions
-from hushtable.families.regions.ask.ispe import Parameters, smoothed
+from hushtable.families.regions.ask.ispe import IspeParameters, smoothed
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
@@ -53,7 +53,7 @@ def _noise(random: np.random.Generator, size: int) -> Integers:
 
 def _regions(noisy: Integers, near: Adjacency, mechanism: str) -> Integers:
     if mechanism == "ispe":
-        chosen = Parameters.of(SCHEMA, {}, DiscreteLaplace(SCALE))
+        chosen = IspeParameters.of(SCHEMA, {}, DiscreteLaplace(SCALE))
         return grown_regions(smoothed(noisy, near, chosen), near, chosen.xi)
     least = (2 * math.log(SIZE) + 4) * DiscreteLaplace(SCALE).variance
     return numbered(kd_boxes(noisy, least), noisy.shape)

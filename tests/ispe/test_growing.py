@@ -13,7 +13,7 @@ from scipy import ndimage
 from slow_regions import algorithm_2, distance
 
 from hushtable.errors import OptionError
-from hushtable.families.regions.adjacency import Adjacency, Line, Siblings, components
+from hushtable.families.regions.adjacency import Adjacency, OrderedAxis, Siblings, components
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.ask.smoothing import (
     difference_of_adjacent,
@@ -155,13 +155,13 @@ class TestSmoothing:
     def test_an_impulse_spreads_as_the_mask_says(self) -> None:
         impulse = np.zeros((5, 5))
         impulse[2, 2] = 1
-        spread = gaussian(impulse, [Line(5, 5)] * 2, sigma=0.5, iterations=1)
+        spread = gaussian(impulse, [OrderedAxis(5, 5)] * 2, sigma=0.5, iterations=1)
         row = np.array([0, mask(0.5)[1], mask(0.5)[0], mask(0.5)[1], 0])
         assert spread == pytest.approx(np.outer(row, row))
 
     def test_iterations_are_repetitions(self) -> None:
         values = np.random.default_rng(1).random((6, 7))
-        axes = [Line(6, 6), Line(7, 7)]
+        axes = [OrderedAxis(6, 6), OrderedAxis(7, 7)]
         twice = gaussian(
             gaussian(values, axes, sigma=0.8, iterations=1), axes, sigma=0.8, iterations=1
         )
@@ -170,14 +170,21 @@ class TestSmoothing:
     def test_inside_it_is_the_convolution_of_scipy(self) -> None:
         values = np.random.default_rng(2).random((12, 11))
         row = np.concatenate([mask(1.0)[:0:-1], mask(1.0)])
-        found = gaussian(values, [Line(12, 12), Line(11, 11)], sigma=1.0, iterations=1)
+        found = gaussian(
+            values, [OrderedAxis(12, 12), OrderedAxis(11, 11)], sigma=1.0, iterations=1
+        )
         expected = ndimage.convolve(values, np.outer(row, row))
         assert found[2:-2, 2:-2] == pytest.approx(expected[2:-2, 2:-2])
 
     def test_a_flat_stretch_stays_flat_up_to_the_edges(self) -> None:
-        for axis in (Line(4, 4), Line(4, 3), Line(1, 1), Siblings(np.array([0, 0, 1, 1]))):
+        for axis in (
+            OrderedAxis(4, 4),
+            OrderedAxis(4, 3),
+            OrderedAxis(1, 1),
+            Siblings(np.array([0, 0, 1, 1])),
+        ):
             flat = np.full((axis.size, 2), 3.0)
-            found = gaussian(flat, [axis, Line(2, 2)], sigma=2.0, iterations=3)
+            found = gaussian(flat, [axis, OrderedAxis(2, 2)], sigma=2.0, iterations=3)
             assert found == pytest.approx(flat)
 
     def test_siblings_are_mixed_with_each_other_alone(self) -> None:
@@ -189,12 +196,12 @@ class TestSmoothing:
 
     def test_the_code_of_others_is_left_alone(self) -> None:
         values = np.array([1.0, 5.0, 1.0, 100.0])
-        assert gaussian(values, [Line(4, 3)], sigma=0.5, iterations=4)[3] == 100
-        assert median(values, [Line(4, 3)], iterations=1).tolist() == [1, 1, 1, 100]
+        assert gaussian(values, [OrderedAxis(4, 3)], sigma=0.5, iterations=4)[3] == 100
+        assert median(values, [OrderedAxis(4, 3)], iterations=1).tolist() == [1, 1, 1, 100]
 
     def test_the_median_of_three_along_each_axis(self) -> None:
         values = np.random.default_rng(4).random((7, 6))
-        found = median(values, [Line(7, 7), Line(6, 6)], iterations=1)
+        found = median(values, [OrderedAxis(7, 7), OrderedAxis(6, 6)], iterations=1)
         along = ndimage.median_filter(values, size=(3, 1), mode="nearest")
         along[[0, -1]] = values[[0, -1]]
         expected = ndimage.median_filter(along, size=(1, 3), mode="nearest")
@@ -203,7 +210,7 @@ class TestSmoothing:
 
     def test_the_noise_that_is_left_between_adjacent_cells(self) -> None:
         """By the filter's weights, and by filtering much noise."""
-        axes = [Line(400, 400), Line(400, 400)]
+        axes = [OrderedAxis(400, 400), OrderedAxis(400, 400)]
         noise = np.random.default_rng(5).normal(0, 3.0, (400, 400))
         for iterations in (0, 1, 5):
             left = gaussian(noise, axes, sigma=0.5, iterations=iterations)
@@ -213,8 +220,8 @@ class TestSmoothing:
         assert difference_of_adjacent(axes, sigma=0.5, iterations=0) == pytest.approx(math.sqrt(2))
 
     def test_long_axes_and_many_iterations_cost_no_more(self) -> None:
-        long = [Line(10**9, 10**9), Siblings(np.zeros(5000, np.int64))]
+        long = [OrderedAxis(10**9, 10**9), Siblings(np.zeros(5000, np.int64))]
         found = difference_of_adjacent(long, sigma=0.5, iterations=5)
-        short = [Line(100, 100), Siblings(np.zeros(5000, np.int64))]
+        short = [OrderedAxis(100, 100), Siblings(np.zeros(5000, np.int64))]
         assert found == pytest.approx(difference_of_adjacent(short, sigma=0.5, iterations=5))
-        assert difference_of_adjacent([Line(1, 1)], sigma=0.5, iterations=5) > 0
+        assert difference_of_adjacent([OrderedAxis(1, 1)], sigma=0.5, iterations=5) > 0

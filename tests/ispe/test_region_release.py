@@ -19,7 +19,7 @@ from hushtable.evaluation.range_queries import random_ranges
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.regions.ask.growing import Split
-from hushtable.families.regions.ask.ispe import SHARE, Parameters
+from hushtable.families.regions.ask.ispe import SHARE, IspeParameters
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
 from hushtable.families.regions.posterior import PosteriorLaw
 from hushtable.generators import continuous
@@ -157,9 +157,9 @@ def test_bad_settings_are_refused_before_anything_is_spent(name: str, value: str
 
 def test_defaults_follow_the_noise() -> None:
     """Twice the noise, twice ξ; without noise no smoothing, and only equal cells are alike."""
-    one, two = (Parameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(s))) for s in (40, 80))
+    one, two = (IspeParameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(s))) for s in (40, 80))
     assert two.xi / one.xi == pytest.approx(2, rel=1e-3)
-    quiet = Parameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(1, 1000)))
+    quiet = IspeParameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(1, 1000)))
     assert (quiet.iterations, quiet.xi) == (0, 0.5)
 
 

@@ -31,7 +31,7 @@ MOST_STEPS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class OrderedAxis:
     """An axis whose first codes are in order; those after them are next to nothing."""
 
     size: int
@@ -114,7 +114,7 @@ class Siblings:
         return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
 
 
-Axis = Line | Siblings
+Axis = OrderedAxis | Siblings
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Adjacency:
     @classmethod
     def in_order(cls, shape: tuple[int, ...]) -> Adjacency:
         """Codes next to each other along every axis, whatever they stand for."""
-        return cls(tuple(Line(size, size) for size in shape), 1.0)
+        return cls(tuple(OrderedAxis(size, size) for size in shape), 1.0)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -196,7 +196,7 @@ class Adjacency:
             there, valid = axis.moved(codes, by)
             sources.append(codes[valid])
             targets.append(there[valid])
-        if all(isinstance(axis, Line) for axis in self.axes):  # views, without copies
+        if all(isinstance(axis, OrderedAxis) for axis in self.axes):  # views, without copies
             return tuple(_slice(codes) for codes in sources), tuple(_slice(c) for c in targets)
         return np.ix_(*sources), np.ix_(*targets)
 
@@ -215,7 +215,9 @@ def _slice(codes: Integers) -> slice:
 
 def _forward(axes: tuple[Axis, ...], step: Shift) -> bool:
     """Of a step along ordinal axes and its reverse the one; none to a sibling and nowhere else."""
-    ordinal = [by for axis, by in zip(axes, step, strict=True) if isinstance(axis, Line) and by]
+    ordinal = [
+        by for axis, by in zip(axes, step, strict=True) if isinstance(axis, OrderedAxis) and by
+    ]
     if ordinal:
         return ordinal[0] > 0
     return sum(by != 0 for by in step) > 1
@@ -235,7 +237,7 @@ def _among_siblings(
 
 def _axis(attribute: Attribute) -> Axis:
     if attribute.kind == "ordinal" or attribute.hierarchy is None:
-        return Line(attribute.size, attribute.declared)
+        return OrderedAxis(attribute.size, attribute.declared)
     parents = np.zeros(attribute.size, np.int64)  # the root's, for the code of others too
     above: list[int] = []
     for number, node in enumerate(attribute.hierarchy.nodes):

@@ -28,7 +28,7 @@ from hushtable.families.regions.posterior import (
     PosteriorLaw,
     sums_by,
 )
-from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
+from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, SeenQuestions
 from hushtable.families.regions.reference import Alike, alike_cumulants, credible_cells
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts, cells_by_group, listed_cells
@@ -266,12 +266,12 @@ class RegionReader:
             low[i], high[i] = value - below, value + above
         return found[0], low, high
 
-    def _range_seen(self, starts: Integers, stops: Integers, cut: Integers) -> Seen:
+    def _range_seen(self, starts: Integers, stops: Integers, cut: Integers) -> SeenQuestions:
         """What was seen of many boxes, of which some cut a region."""
         noisy, regions, counted = np.rint(whole_sums(self._seen_tables, starts, stops))
         regions[cut] = CUT
         cells = np.prod(np.maximum(stops - starts, 0), axis=1)
-        return Seen(cells.astype(np.int64), noisy, regions.astype(np.int64), counted)
+        return SeenQuestions(cells.astype(np.int64), noisy, regions.astype(np.int64), counted)
 
     @cached_property
     def _promise(self) -> Promise:
@@ -308,13 +308,13 @@ class RegionReader:
         return [accumulate(row[self.layout.labels].reshape(shape)) for row in each]
 
 
-def _seen(cells: Integers, owner: Integers, portions: Portions) -> Seen:
+def _seen(cells: Integers, owner: Integers, portions: Portions) -> SeenQuestions:
     """What was seen of questions, from the portions that each has of regions."""
     number = len(cells)
     cut = sums_by(owner, portions.siblings > 0, number) > 0
     regions = np.where(cut, CUT, np.bincount(owner, minlength=number))
     noisy, apart = (sums_by(owner, seen, number) for seen in (portions.seen, portions.apart))
-    return Seen(cells, noisy, regions, noisy + apart)
+    return SeenQuestions(cells, noisy, regions, noisy + apart)
 
 
 def _distinct(keys: Integers, limit: int) -> tuple[Integers, Integers, Integers]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.regions.adjacency import Adjacency, Line
+from hushtable.families.regions.adjacency import Adjacency, OrderedAxis
 from hushtable.families.regions.crossing import RegionLayout
 from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, portion_cumulants
 from hushtable.families.regions.options import Likelihood
@@ -102,7 +102,7 @@ def credible_cells(
 def _windowed(values: Floats, adjacency: Adjacency) -> Floats:
     """The sums over the cells around each: so many codes to either side along ordinal axes."""
     for i, axis in enumerate(adjacency.axes):
-        if isinstance(axis, Line):
+        if isinstance(axis, OrderedAxis):
             along = np.moveaxis(values, i, 0)
             sums = np.concatenate([np.zeros_like(along[:1]), np.cumsum(along, axis=0)])
             code = np.arange(len(along))

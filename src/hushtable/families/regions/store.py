@@ -20,7 +20,7 @@ from hushtable.release.form import Noise, Scale
 from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
 from hushtable.release.store import StoredArray, stored_length
 
-Distance = Annotated[float, Meta(ge=0, le=1000)]
+CellDistance = Annotated[float, Meta(ge=0, le=1000)]
 NAMES = {"cells", "regions", "counts"}
 
 
@@ -37,7 +37,7 @@ class Parameters(Struct, frozen=True):
     prior: Prior
     likelihood: Likelihood
     reference: Literal["on", "off"]
-    d: Annotated[Distance | None, told("a number from 0 to 1000")] = None
+    d: Annotated[CellDistance | None, told("a number from 0 to 1000")] = None
     """How far adjacent cells are apart by the schema."""
 
 

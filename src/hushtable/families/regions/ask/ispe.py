@@ -19,7 +19,7 @@ Deviations. Noise is discrete Laplace on integers, and its sums are computed, no
 Algorithm 2 compares absolute differences. With neighbourhood reference the likelihood is that of
 all equal cells together: the paper's product uses the noise of adjacent cells twice (it is
 `likelihood=plain`). Nominal attributes have siblings for adjacent values. A mask at the edge of the
-domain is weighted anew. Parameters that are not given follow from ε and the schema. Adjacent cells
+domain is weighted anew. IspeParameters that are not given follow from ε and the schema. Adjacent cells
 are only looked at where the noisy cells around do not contradict that they are equal.
 """
 
@@ -62,7 +62,7 @@ MOST_ITERATIONS = 1000
 
 
 @dataclass(frozen=True)
-class Parameters:
+class IspeParameters:
     """What smoothing and region growing are told."""
 
     smoothing: Literal["gaussian", "median"]
@@ -72,7 +72,7 @@ class Parameters:
     d: float
 
     @classmethod
-    def of(cls, schema: Schema, settings: Settings, noise: KnownNoise) -> Parameters:
+    def of(cls, schema: Schema, settings: Settings, noise: KnownNoise) -> IspeParameters:
         """As given; what is not given follows from the noise of the cells and the schema."""
         kind = settings.get("smoothing", "gaussian")
         if kind not in ("gaussian", "median"):
@@ -116,7 +116,7 @@ class Ispe:
         split = Split.of(settings, epsilon, SHARE)
         check_regions(self.name, schema, split)
         noise = schema.exposure.noise(split.cells, entering=1, moving=2)
-        chosen = Parameters.of(schema, settings, noise)
+        chosen = IspeParameters.of(schema, settings, noise)
         Adjacency.of(schema, chosen.d).check()
 
     def measure(
@@ -124,7 +124,7 @@ class Ispe:
     ) -> Content:
         split = Split.of(settings, epsilon, SHARE)
         cells = noisy_cells(curator, schema, split)
-        chosen = Parameters.of(schema, settings, cells.noise)
+        chosen = IspeParameters.of(schema, settings, cells.noise)
         adjacency = Adjacency.of(schema, chosen.d)
         smooth = smoothed(cells.values, adjacency, chosen)
         regions = grown_regions(smooth, adjacency, chosen.xi)
@@ -133,7 +133,7 @@ class Ispe:
 
 
 def smoothed(
-    noisy: NDArray[np.int64], adjacency: Adjacency, chosen: Parameters
+    noisy: NDArray[np.int64], adjacency: Adjacency, chosen: IspeParameters
 ) -> NDArray[np.float64]:
     """Sm(y_I): the noisy cells with less noise, and less detail."""
     values, axes = noisy.astype(np.float64), adjacency.axes

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.regions.adjacency import Axis, Line
+from hushtable.families.regions.adjacency import Axis, OrderedAxis
 
 
 def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: int) -> Floats:
@@ -26,7 +26,7 @@ def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: 
     for _ in range(iterations):
         for i, axis in enumerate(axes):
             along = np.moveaxis(values, i, 0)
-            if isinstance(axis, Line):
+            if isinstance(axis, OrderedAxis):
                 along[: axis.ordered] = _masked(along[: axis.ordered], mask(sigma))
             else:
                 _mix_siblings(along, axis.sibling_codes, 1 - float(mask(sigma)[0]))
@@ -69,7 +69,7 @@ def median(values: Floats, axes: Sequence[Axis], *, iterations: int) -> Floats:
     values = np.array(values, np.float64)
     for _ in range(iterations):
         for i, axis in enumerate(axes):
-            if isinstance(axis, Line) and axis.ordered > 2:
+            if isinstance(axis, OrderedAxis) and axis.ordered > 2:
                 along = np.moveaxis(values, i, 0)
                 one, two, three = (along[k : axis.ordered - 2 + k] for k in range(3))
                 along[1 : axis.ordered - 1] = np.maximum(
@@ -95,14 +95,14 @@ def difference_of_adjacent(axes: Sequence[Axis], *, sigma: float, iterations: in
 
 def _responses(axis: Axis, sigma: float, iterations: int) -> tuple[Floats, Floats]:
     """What two adjacent cells amid an axis are made of: how two impulses spread there."""
-    if isinstance(axis, Line):
+    if isinstance(axis, OrderedAxis):
         reach = iterations * (len(mask(sigma)) - 1)
         size = min(axis.ordered, 2 * reach + 4)  # no impulse comes further
-        axis, pair = Line(size, size), (size // 2, max(size // 2 - 1, 0))
+        axis, pair = OrderedAxis(size, size), (size // 2, max(size // 2 - 1, 0))
     else:
         siblings = max(axis.sibling_codes, key=len, default=np.zeros(2, np.int64))
         pair = int(siblings[0]), int(siblings[1])
     impulses = np.zeros((axis.size, 2))
     impulses[pair, (0, 1)] = 1.0
-    spread = gaussian(impulses, [axis, Line(2, 1)], sigma=sigma, iterations=iterations)
+    spread = gaussian(impulses, [axis, OrderedAxis(2, 1)], sigma=sigma, iterations=iterations)
     return spread[:, 0], spread[:, 1]
