@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hushtable.arrays import Integers
 from hushtable.query.box import Box, Boxes, CodeSet, Interval
 
-Ranges = Sequence[Interval] | NDArray[np.int64]
+AxisRanges = Sequence[Interval] | NDArray[np.int64]
 """Disjoint ranges of codes start ≤ code < stop, in the order of the codes."""
 
-Cuts = Sequence[tuple[int, Ranges]]
+Cuts = Sequence[tuple[int, AxisRanges]]
 """Where a GROUP BY cuts: axes, each with the ranges of codes that are its groups."""
 
 
@@ -82,7 +82,7 @@ def held_by_group(boxes: Boxes, cuts: Cuts) -> NDArray[np.bool_]:
     return total
 
 
-def ranks(codes: CodeSet, ranges: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
+def ranks(codes: CodeSet, ranges: AxisRanges) -> tuple[NDArray[Any], NDArray[Any]]:
     """How many codes of a set lie before each range's start, and before its stop."""
     ends = np.array(ranges, np.int64).reshape(-1, 2).T
     if not codes:

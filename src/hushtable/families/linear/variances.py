@@ -15,7 +15,7 @@ from hushtable.families.forecast import Purpose
 from hushtable.families.linear.gains import largest_gain, mean_gains
 from hushtable.families.linear.read.coefficients import NoisyCoefficients, weights_of
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading, reading_of
-from hushtable.families.linear.rows import Row
+from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.privacy.loss import Exposure
 from hushtable.kernel.privacy.noises import KnownNoise
@@ -141,7 +141,7 @@ def boxes_variance(reading: ProductReading, boxes: Boxes, variance: Variance) ->
     return float(reading.variances(gains, variance).sum())
 
 
-def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
+def _inner(axis: AxisTransform, one: WeightRow, other: WeightRow) -> Floats:
     """The inner product of two rows of weights within each class."""
     common, mine, theirs = np.intersect1d(
         one.positions, other.positions, assume_unique=True, return_indices=True

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Boxes, CodeSet, cells
-from hushtable.query.cutting import Cuts, Ranges, all_codes, cells_by_group, ranks
+from hushtable.query.cutting import AxisRanges, Cuts, all_codes, cells_by_group, ranks
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
@@ -142,7 +142,7 @@ def _sum_groups(
     matrix: NDArray[Any],
     axis: int,
     codes: CodeSet,
-    ranges: Ranges,
+    ranges: AxisRanges,
     dtype: type[np.generic],
 ) -> NDArray[Any]:
     """Add up an axis, whose places are the codes of a set in order, group by group."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading
-from hushtable.families.linear.rows import Row, add_rows
+from hushtable.families.linear.rows import WeightRow, add_rows
 from hushtable.kernel.maps import Identity
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Boxes, CodeSet
@@ -147,10 +147,10 @@ class NoisyCoefficients:
             np.array([distinct[law] for law in laws], np.intp),
         )
 
-    def _rows(self, box: Box) -> list[Row]:
+    def _rows(self, box: Box) -> list[WeightRow]:
         return [self._row(i, codes) for i, codes in enumerate(box.sets)]
 
-    def _row(self, axis: int, codes: CodeSet) -> Row:
+    def _row(self, axis: int, codes: CodeSet) -> WeightRow:
         return weights_of(self.reading.axes[axis], codes)
 
     def _spread_of(self, axis: int, codes: CodeSet) -> Spread:
@@ -159,7 +159,7 @@ class NoisyCoefficients:
             return Counter({(1.0, Fraction(1)): codes.count})
         return self._spread(axis, self._row(axis, codes))
 
-    def _spread(self, axis: int, row: Row) -> Spread:
+    def _spread(self, axis: int, row: WeightRow) -> Spread:
         """The sizes of the weights of a row, by scale factor."""
         spread: Spread = Counter()
         classes = self.reading.axes[axis].transform.classes
@@ -186,7 +186,7 @@ class NoisyCoefficients:
         noises = {factor: self.noise.times(factor) for factor in {factor for _, factor in spread}}
         return NoiseSum.weighted({(size, noises[f]): count for (size, f), count in spread.items()})
 
-    def _contract(self, rows: list[list[Row]]) -> NDArray[np.float64]:
+    def _contract(self, rows: list[list[WeightRow]]) -> NDArray[np.float64]:
         """Weights times coefficients, for every combination of one row along each axis."""
         positions = [_union(along) for along in rows]
         block = self._gather(positions)
@@ -204,7 +204,7 @@ class NoisyCoefficients:
         block = np.asarray(self.read(*hull)[inside], np.float64)
         return block if self.refine is None else self.refine(block, positions)
 
-    def _touched(self, boxes: list[list[Row]], *, read: bool) -> tuple[float, Spread]:
+    def _touched(self, boxes: list[list[WeightRow]], *, read: bool) -> tuple[float, Spread]:
         """The estimate of several boxes together, and the sizes of their added weights."""
         positions = [_union([rows[i] for rows in boxes]) for i in range(len(boxes[0]))]
         touched = math.prod(map(len, positions))
@@ -250,7 +250,7 @@ class NoisyCoefficients:
 
 
 @lru_cache(maxsize=1 << 14)
-def weights_of(axis: AxisReading, codes: CodeSet) -> Row:
+def weights_of(axis: AxisReading, codes: CodeSet) -> WeightRow:
     """The weights of the coefficients of an axis in the sum over a set of codes."""
     return add_rows(axis.row(start, stop) for start, stop in codes.intervals)
 
@@ -262,13 +262,13 @@ def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:
     return [Counter(dict(key)) for key in numbers], np.array([numbers[key] for key in keys])
 
 
-def _union(rows: Sequence[Row]) -> NDArray[np.int64]:
+def _union(rows: Sequence[WeightRow]) -> NDArray[np.int64]:
     if len(rows) == 1:
         return rows[0].positions
     return np.unique(np.concatenate([row.positions for row in rows]))
 
 
-def _laid_out(row: Row, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+def _laid_out(row: WeightRow, positions: NDArray[np.int64]) -> NDArray[np.float64]:
     """A row's weights at given positions; those it does not have are zero."""
     weights = np.zeros(len(positions))
     where = np.searchsorted(positions, row.positions)
