@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, true_counts
 from hushtable.families.regions.moments import portion_cumulants
@@ -58,7 +58,7 @@ _SCHOOLING = (
     "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
 )  # fmt: skip
 
-Measure = Callable[["Grid", Release], Iterator[Row]]
+Measure = Callable[["Grid", Release], Iterator[ResultRow]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +131,7 @@ def _task(
     # The same noise whatever the settings: the paper keeps its perturbed data.
     noise: Key = {"data": grid.name, "repetition": repetition}
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         with spill_folder() as folder:
             release = experiment_release(
                 grid.counts,
@@ -147,12 +147,12 @@ def _task(
     return Task(key, run)
 
 
-def _overall(grid: Grid, release: Release) -> Iterator[Row]:
+def _overall(grid: Grid, release: Release) -> Iterator[ResultRow]:
     for kind, asked in (("cells", squares(grid, 1, SEED)), ("ranges", ranges(grid, SEED))):
         yield {"questions": kind, **_errors(grid, release, asked)}
 
 
-def _by_size(grid: Grid, release: Release) -> Iterator[Row]:
+def _by_size(grid: Grid, release: Release) -> Iterator[ResultRow]:
     side = min(grid.schema.shape)
     for size in (size for size in SIZES if size <= side):
         kind = "cells" if size == 1 else "squares"
@@ -237,7 +237,7 @@ def _tree_task(leaves: Integers, budgets: str, repetition: int) -> Task:
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         levels = level_sums(leaves, CHILDREN)
         scales = [1 / share for share in level_budgets(Fraction(EPSILON), len(levels), budgets)]
         noise = EntropyNoise(task_entropy(key, seed=SEED))
@@ -253,7 +253,7 @@ def _tree_task(leaves: Integers, budgets: str, repetition: int) -> Task:
     return Task(key, run)
 
 
-def _tree_rows(estimates: Mapping[str, Floats], leaves: Integers) -> Iterator[Row]:
+def _tree_rows(estimates: Mapping[str, Floats], leaves: Integers) -> Iterator[ResultRow]:
     """Errors of ranges of each size, and of any size."""
     for size in (*(size for size in SIZES if size <= len(leaves)), ANY):
         random = np.random.default_rng([SEED, size])

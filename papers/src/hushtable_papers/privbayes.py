@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.evaluation.experiment import Key, Row, Task
+from hushtable.evaluation.experiment import Key, ResultRow, Task
 from hushtable.generators.small_census import census, census_schema
 from hushtable.schema import Schema
 from hushtable_papers.claims import Claim, Look, NotMeasuredError, Results, below, goes
@@ -88,7 +88,7 @@ def targets(schema: Schema) -> list[Target]:
 def _tasks(
     experiment: str,
     methods: dict[str, tuple[str, ...]],
-    measure: Callable[[CodedTable, str, str, Key, int], Iterator[Row]],
+    measure: Callable[[CodedTable, str, str, Key, int], Iterator[ResultRow]],
     known: CodedTable,
     repetitions: int,
 ) -> list[Task]:
@@ -127,7 +127,7 @@ def marginal_tasks(scope: Scope) -> list[Task]:
 
 def _distances(
     true: Marginals, known: CodedTable, method: str, epsilon: str, key: Key, repetition: int
-) -> Iterator[Row]:
+) -> Iterator[ResultRow]:
     rows = _rows(known, method, epsilon, key, repetition)
     for ways, distance in true.distances(rows).items():
         yield {"ways": ways, "distance": distance}
@@ -216,7 +216,7 @@ def classifier_tasks(scope: Scope) -> list[Task]:
 
 def _mistakes(
     known: CodedTable, method: str, epsilon: str, key: Key, repetition: int
-) -> Iterator[Row]:
+) -> Iterator[ResultRow]:
     order = np.random.default_rng([_SEED, 2, repetition]).permutation(known.rows)
     kept = known.rows // TESTED
     train, test = known.take(order[kept:]), known.take(order[:kept]).columns

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_errors import Known, range_errors
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import MadeUpTable, brazil, us
@@ -81,7 +81,7 @@ def _task(
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         settings = {"identity": identity} if identity else {}
         entropy = task_entropy(key, seed=SEED)
         failing = {BASIC_FAILS: basic_fails(known(), float(epsilon))}

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.arrays import Floats
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.generators import MadeUpTable, timing
 from hushtable.scratch import spill_folder
 from hushtable_papers.claims import Claim, Look, Results
@@ -54,13 +54,13 @@ def _task(along: str, rows: int, cells: int, repetitions: int) -> Task:
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         return list(publish_times(timing(rows, cells=cells, seed=SEED), repetitions))
 
     return Task(key, run)
 
 
-def publish_times(made: MadeUpTable, repetitions: int) -> Iterator[Row]:
+def publish_times(made: MadeUpTable, repetitions: int) -> Iterator[ResultRow]:
     """How long each mechanism takes from a file of the table to a release, so many times."""
     _compile()
     with spill_folder() as folder:

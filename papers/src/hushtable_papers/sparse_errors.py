@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, true_counts
 from hushtable.families import find_mechanism
 from hushtable.families.sparse.kept import Errors, KeptPlaces
@@ -143,7 +143,7 @@ def _task(
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         schema, counts = table.load()
         entropy = task_entropy({**table.key, "repetition": repetition}, seed=SEED)
         reader = summary_of(schema, counts, method.mechanism, settings, entropy)

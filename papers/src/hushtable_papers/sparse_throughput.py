@@ -18,7 +18,7 @@ from typing import cast
 
 import numpy as np
 
-from hushtable.evaluation.experiment import Key, Row, Task
+from hushtable.evaluation.experiment import Key, ResultRow, Task
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.sparse.expected import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
@@ -58,7 +58,7 @@ def _task(experiment: str, method: str, on: str, cells: int, occupied: int) -> T
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         structure = Structure(cast(On, on), (cells,))
         scale = structure.entering / EPSILON
         rule = _rule(method, structure, scale, occupied)

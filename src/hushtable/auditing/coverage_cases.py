@@ -22,7 +22,7 @@ from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.grouping import COUNT, Group, Query
 from hushtable.schema import Schema
 
-Table = NDArray[np.int64]
+CellCounts = NDArray[np.int64]
 
 SHAPES = ("empty", "flat", "peak", "clusters", "checkerboard")
 
@@ -52,7 +52,7 @@ class Case:
 
     name: str
     schema: Schema
-    counts: Table
+    counts: CellCounts
     questions: tuple[CaseQuestion, ...]
 
 
@@ -63,7 +63,7 @@ def cases_of(schema: Schema, shapes: Sequence[str]) -> Iterator[Case]:
         yield Case(f"{schema.name}, {shape}", schema, tables[shape], questions)
 
 
-def tables_of(shape: tuple[int, ...]) -> dict[str, Table]:
+def tables_of(shape: tuple[int, ...]) -> dict[str, CellCounts]:
     """One table of each shape."""
     random = np.random.default_rng(1)
     peak = np.zeros(shape, np.int64)

@@ -26,7 +26,7 @@ StoredType = Literal["|i1", "<i2", "<i4", "<i8"]
 """What NumPy calls integers of 8, 16, 32 and 64 bits, their lowest byte first."""
 
 
-class Anchor(dict[str, Any]):
+class LedgerPlace(dict[str, Any]):
     """Where the release stands in its ledger: for the owner, but shown to everyone."""
 
     words = "a table of lines of text and whole numbers"
@@ -67,7 +67,7 @@ class Stated(Struct, frozen=True):
     noise: Table
     schema: Table
     reservation: Line
-    ledger: Anchor
+    ledger: LedgerPlace
     arrays: Table
 
 
@@ -84,7 +84,7 @@ class Scale(Ratio):
         return scale
 
 
-class Noise(Struct, frozen=True):
+class StatedNoise(Struct, frozen=True):
     """The law of the noise, and its scale."""
 
     law: Literal["discrete-laplace"]

@@ -16,7 +16,7 @@ from hushtable.families.regions.options import Likelihood, Prior
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
 from hushtable.forms import told
-from hushtable.release.form import Noise, Scale
+from hushtable.release.form import Scale, StatedNoise
 from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
 from hushtable.release.store import StoredArray, stored_length
 
@@ -24,7 +24,7 @@ CellDistance = Annotated[float, Meta(ge=0, le=1000)]
 NAMES = {"cells", "regions", "counts"}
 
 
-class RegionNoise(Noise, frozen=True):
+class RegionNoise(StatedNoise, frozen=True):
     """The scale of the cells' noise, and that of the noise of the counts of regions."""
 
     region_scale: Scale

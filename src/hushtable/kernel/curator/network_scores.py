@@ -25,7 +25,7 @@ UNIT = 1024
 
 MOST_ROWS = 2**31
 
-Table = NDArray[np.int64]
+JointCounts = NDArray[np.int64]
 """Counts of parents × child."""
 
 
@@ -43,7 +43,7 @@ class Measure(Protocol):
     def moving(self) -> int:
         """The largest change, in units, when a row becomes another."""
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         """The score of a table, in units."""
 
 
@@ -70,7 +70,7 @@ class Distance:
     def moving(self) -> int:
         return 3 * UNIT
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         rows = int(table.sum())
         if not rows:
             return 0
@@ -117,7 +117,7 @@ class Information:
         both = 2 * math.log((n + 1) / 2) + (n - 1) * math.log((n + 1) / (n - 1))
         return math.ceil(UNIT * (one if self.binary else both)) + 3
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         cut = np.minimum(np.cumsum(table), self.limit)
         table = np.diff(cut, prepend=0).reshape(table.shape)
         rows = int(cut[-1])
@@ -148,7 +148,7 @@ class Assignment:
     def moving(self) -> int:
         return UNIT
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         rows = int(table.sum())
         # best[k]: the largest k₁ among assignments with k₀ = k, beyond half of the rows pooled.
         half = rows // 2 + 1

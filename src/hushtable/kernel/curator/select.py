@@ -12,7 +12,7 @@ from typing import Any
 from hushtable.arrays import on_every_core
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.curator.holding import Holding, part_counts
-from hushtable.kernel.curator.network_scores import Candidate, CandidateScores, Table
+from hushtable.kernel.curator.network_scores import Candidate, CandidateScores, JointCounts
 from hushtable.kernel.curator.partition import Marginal
 from hushtable.kernel.curator.scores import LargestPart, Score
 
@@ -63,7 +63,7 @@ def _score_columns(
     def work(parents: tuple[int, ...]) -> None:
         wanted = by_parents[parents]
 
-        def found(place: int, table: Table) -> None:
+        def found(place: int, table: JointCounts) -> None:
             known[wanted[place][0]] = score.measure.of(table)
 
         counter.tables(
@@ -79,7 +79,7 @@ def _score_columns(
         on_every_core(work, list(by_parents))
 
 
-def _table(data: Holding, score: CandidateScores, candidate: Candidate) -> Table:
+def _table(data: Holding, score: CandidateScores, candidate: Candidate) -> JointCounts:
     """The joint counts of a candidate, parents × child, from cells."""
     views = [score.views[place] for place in (*candidate.parents, candidate.child)]
     counts = part_counts(data, Marginal(score.shape, views))
