@@ -21,7 +21,7 @@ from hushtable.families.sparse.expected import filter_for_size
 from hushtable.families.sparse.kept import Errors, KeptPlaces, SummedNoise
 from hushtable.families.sparse.read.cells import CellSummary
 from hushtable.families.sparse.read.nodes import NodeSummary
-from hushtable.kernel.maps.rules import Filter, KeepingLaw, Threshold
+from hushtable.kernel.maps.rules import Filter, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.sparse_draws import summarise
 from hushtable.kernel.privacy.noises import DiscreteLaplace
@@ -30,7 +30,7 @@ from hushtable.query.law import NoiseSum
 
 F = Fraction
 SCALE = F(2)
-RULES: dict[str, KeepingLaw] = {
+RULES: dict[str, Rule] = {
     "filter": Filter(7),
     "one-sided": Filter(7, two_sided=False),
     "above zero": Filter(1, two_sided=False),
@@ -39,7 +39,7 @@ RULES: dict[str, KeepingLaw] = {
 }
 
 
-def errors_of(rule: KeepingLaw, scale: Fraction = SCALE, **more: bool) -> Errors:
+def errors_of(rule: Rule, scale: Fraction = SCALE, **more: bool) -> Errors:
     sided = not isinstance(rule, Filter) or rule.two_sided
     tau = 0.0 if isinstance(rule, Filter) else float(rule.tau)  # type: ignore[union-attr]
     return Errors(DiscreteLaplace(scale), rule.theta, sided, tau, **more)
@@ -56,7 +56,7 @@ def law_of(errors: Errors, values: list[int], places: int) -> tuple[float, Summe
 # ── few places, exactly ──────────────────────────────────────────────────────────────────────────
 
 
-def outcomes(count: int, rule: KeepingLaw) -> Counter[tuple[int, ...]]:
+def outcomes(count: int, rule: Rule) -> Counter[tuple[int, ...]]:
     """The chance of each value of one place that is kept, and of none."""
     chances: Counter[tuple[int, ...]] = Counter()
     for v in range(count - 45, count + 46):
@@ -243,7 +243,7 @@ BOXES = [
 ]
 
 
-def node_reader(on: Any, rule: KeepingLaw, seed: int, *, consistent: bool) -> NodeSummary:
+def node_reader(on: Any, rule: Rule, seed: int, *, consistent: bool) -> NodeSummary:
     structure, scale = Structure(on, SHAPE), F(4)
     keep = structure.rooted if consistent else None
     kept = summarise(held(structure, CLOUD), rule, scale, seeded(seed), keep)
@@ -269,7 +269,7 @@ def node_reader(on: Any, rule: KeepingLaw, seed: int, *, consistent: bool) -> No
         ("haar", Threshold(60), False),
     ],
 )
-def test_sums_of_nodes_are_covered(on: str, rule: KeepingLaw, consistent: bool) -> None:
+def test_sums_of_nodes_are_covered(on: str, rule: Rule, consistent: bool) -> None:
     truth = np.zeros(256)
     truth[list(CLOUD)] = list(CLOUD.values())
     truth = truth.reshape(SHAPE)

@@ -1,8 +1,8 @@
 """What every forecast is: how accurate a mechanism would be, known before any budget is spent.
 
-A family's `forecast.py` has a function `forecasts(purpose)`. What it gives follows from the purpose, so
-from public facts alone: a `Forecast` where the noise does not depend on the data, so that errors
-are exact, and a `SummaryForecast` where they hold only if declared figures do.
+A family's `forecast.py` has a function `forecasts(purpose)`. What it gives follows from the purpose
+and so from public facts alone: a `Forecast` where the noise does not depend on the data, so that
+errors are exact, and a `SummaryForecast` where they hold only if declared figures do.
 """
 
 from __future__ import annotations

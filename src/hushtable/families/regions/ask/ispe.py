@@ -19,7 +19,7 @@ Deviations. Noise is discrete Laplace on integers, and its sums are computed, no
 Algorithm 2 compares absolute differences. With neighbourhood reference the likelihood is that of
 all equal cells together: the paper's product uses the noise of adjacent cells twice (it is
 `likelihood=plain`). Nominal attributes have siblings for adjacent values. A mask at the edge of the
-domain is weighted anew. IspeParameters that are not given follow from ε and the schema. Adjacent cells
+domain is weighted anew. Parameters that are not given follow from ε and the schema. Adjacent cells
 are only looked at where the noisy cells around do not contradict that they are equal.
 """
 
