@@ -30,7 +30,7 @@ from hushtable_papers.claims import (
     judge,
 )
 from hushtable_papers.figure import Figure
-from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
+from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, GridTable
 from hushtable_papers.real_tables import adult
 from hushtable_papers.synthetic_rows import (
     CodedTable,
@@ -77,7 +77,7 @@ def test_an_absent_adult_table_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_schooling_is_in_order(tmp_path: Path) -> None:
-    grid = Grid.adult(made_up_adult(tmp_path))
+    grid = GridTable.adult(made_up_adult(tmp_path))
     held = dict(zip(grid.counts.codes.tolist(), grid.counts.counts.tolist(), strict=True))
     assert held == {(17 - 17) * 16 + 6: 1, (30 - 17) * 16 + 12: 2, (90 - 17) * 16 + 15: 1}
 

@@ -24,7 +24,7 @@ from hushtable_papers.ispe_tasks import (
     BUDGETS,
     SIZES,
     SWEEPS,
-    Grid,
+    GridTable,
     comparison_tasks,
     sweep_tasks,
     tree_tasks,
@@ -45,12 +45,12 @@ _TREE_METHODS = {
 }
 
 
-def grids(scope: Scope) -> list[Grid]:
+def grids(scope: Scope) -> list[GridTable]:
     """The tables of every figure but the trees."""
     rows, side = scope.size(2_000, 100_000), scope.size(12, 64)
-    found = [Grid.made_up(generator(rows, side=side)) for generator in (continuous, unrelated)]
+    found = [GridTable.made_up(generator(rows, side=side)) for generator in (continuous, unrelated)]
     if "adult" in scope.data:
-        found.append(Grid.adult(scope.data["adult"]))
+        found.append(GridTable.adult(scope.data["adult"]))
     return found
 
 

@@ -58,11 +58,11 @@ _SCHOOLING = (
     "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
 )  # fmt: skip
 
-Measure = Callable[["Grid", Release], Iterator[ResultRow]]
+Measuring = Callable[["GridTable", Release], Iterator[ResultRow]]
 
 
 @dataclass(frozen=True, repr=False)
-class Grid:
+class GridTable:
     """Counts over two ordinal attributes that are no secret."""
 
     name: str
@@ -70,12 +70,12 @@ class Grid:
     counts: Counts
 
     @classmethod
-    def made_up(cls, table: MadeUpTable) -> Grid:
+    def made_up(cls, table: MadeUpTable) -> GridTable:
         """The counts of a generated table."""
         return cls(table.schema.name, table.schema, table.counts())
 
     @classmethod
-    def adult(cls, folder: Path) -> Grid:
+    def adult(cls, folder: Path) -> GridTable:
         """Age and schooling of the Adult table."""
         axes = (ordinal("age", IntegerRange(17, 90)), ordinal("education", Labels(_SCHOOLING)))
         schema = Schema("adult", Fraction(10), axes)
@@ -88,7 +88,7 @@ class Grid:
 
 
 def sweep_tasks(
-    grid: Grid, parameter: str, *, repetitions: int, values: Sequence[str] | None = None
+    grid: GridTable, parameter: str, *, repetitions: int, values: Sequence[str] | None = None
 ) -> list[Task]:
     """Figures 7–15: the error as one parameter of `ispe` changes."""
     return [
@@ -98,7 +98,7 @@ def sweep_tasks(
     ]
 
 
-def comparison_tasks(grid: Grid, *, repetitions: int) -> list[Task]:
+def comparison_tasks(grid: GridTable, *, repetitions: int) -> list[Task]:
     """Figures 16–21: the posterior mean against consistency checking, by question and by size."""
     return [
         _task(grid, "ispe by size", GIVEN, repetition, _by_size)
@@ -116,7 +116,11 @@ def tree_tasks(leaves: Integers, *, repetitions: int) -> list[Task]:
 
 
 def _task(
-    grid: Grid, experiment: str, settings: Mapping[str, str], repetition: int, measure: Measure
+    grid: GridTable,
+    experiment: str,
+    settings: Mapping[str, str],
+    repetition: int,
+    measure: Measuring,
 ) -> Task:
     key: Key = {
         "experiment": experiment,
@@ -147,12 +151,12 @@ def _task(
     return Task(key, run)
 
 
-def _overall(grid: Grid, release: Release) -> Iterator[ResultRow]:
+def _overall(grid: GridTable, release: Release) -> Iterator[ResultRow]:
     for kind, asked in (("cells", squares(grid, 1, SEED)), ("ranges", ranges(grid, SEED))):
         yield {"questions": kind, **_errors(grid, release, asked)}
 
 
-def _by_size(grid: Grid, release: Release) -> Iterator[ResultRow]:
+def _by_size(grid: GridTable, release: Release) -> Iterator[ResultRow]:
     side = min(grid.schema.shape)
     for size in (size for size in SIZES if size <= side):
         kind = "cells" if size == 1 else "squares"
@@ -162,7 +166,7 @@ def _by_size(grid: Grid, release: Release) -> Iterator[ResultRow]:
     yield {"questions": "partitions", "size": ANY, **_partition_errors(grid, release)}
 
 
-def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
+def _errors(grid: GridTable, release: Release, asked: Ranges) -> dict[str, float]:
     truth = true_counts(grid.counts, asked)
     posterior = release.count_ranges(asked.starts, asked.stops)[0]
     alone = release.reading(reference=False).count_ranges(asked.starts, asked.stops)[0]
@@ -173,7 +177,7 @@ def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
     }
 
 
-def _partition_errors(grid: Grid, release: Release) -> dict[str, float]:
+def _partition_errors(grid: GridTable, release: Release) -> dict[str, float]:
     """Of whole regions, by what their own counts and those of their cells say."""
     reader = _reader(release)
     layout, portions = reader.layout, reader.layout.whole()
@@ -207,7 +211,7 @@ def consistent(release: Release, asked: Ranges) -> Floats:
     return np.array(found)
 
 
-def ranges(grid: Grid, seed: int, questions: int = QUESTIONS) -> Ranges:
+def ranges(grid: GridTable, seed: int, questions: int = QUESTIONS) -> Ranges:
     """Random ranges along both axes."""
     random = np.random.default_rng(seed)
     ends = [np.sort(random.integers(0, size, (questions, 2)), axis=1) for size in grid.schema.shape]
@@ -217,7 +221,7 @@ def ranges(grid: Grid, seed: int, questions: int = QUESTIONS) -> Ranges:
     )
 
 
-def squares(grid: Grid, size: int, seed: int, questions: int = QUESTIONS) -> Ranges:
+def squares(grid: GridTable, size: int, seed: int, questions: int = QUESTIONS) -> Ranges:
     """Random squares of one size; of size 1, cells."""
     random = np.random.default_rng([seed, size])
     starts = np.stack(

@@ -19,7 +19,7 @@ from hushtable.kernel.privacy.noises import DiscreteLaplace, KnownNoise
 # An ε of more digits is refused before anything is drawn; floats still hold its inverse.
 SMALLEST_SCALE = Fraction(1, 10**200)
 
-Table = dict[str, Any]
+PlainTable = dict[str, Any]
 Probability = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Natural = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 StoredType = Literal["|i1", "<i2", "<i4", "<i8"]
@@ -61,14 +61,14 @@ class Stated(Struct, frozen=True):
     private: bool
     mechanism: Line
     asked: Line
-    parameters: Table
+    parameters: PlainTable
     privacy: Privacy
     reader: Line
-    noise: Table
-    schema: Table
+    noise: PlainTable
+    schema: PlainTable
     reservation: Line
     ledger: LedgerPlace
-    arrays: Table
+    arrays: PlainTable
 
 
 class Scale(Ratio):

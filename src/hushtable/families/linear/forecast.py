@@ -21,7 +21,8 @@ _PER_COEFFICIENT = 25e-9
 _PER_ROW = 0.25e-6
 _START = 1.0
 
-Candidate = tuple[str, Product, dict[str, str]]
+Offer = tuple[str, Product, dict[str, str]]
+"""A mechanism, what it would measure, and its settings."""
 
 
 def forecasts(purpose: Purpose) -> list[Forecast]:
@@ -33,9 +34,9 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
         return []
     variances = Variances(purpose)
     found = [
-        _forecast(variances, *candidate)
-        for candidate in _candidates(variances)
-        if loss(variances, candidate[1]) < math.inf
+        _forecast(variances, *offer)
+        for offer in _offers(variances)
+        if loss(variances, offer[1]) < math.inf
     ]
     if not found:
         raise OptionError("epsilon is so small that noise would not fit 64-bit integers")
@@ -60,7 +61,7 @@ def _forecast(
     )
 
 
-def _candidates(variances: Variances) -> Iterator[Candidate]:
+def _offers(variances: Variances) -> Iterator[Offer]:
     """The mechanisms, simple ones first, each with its best parameters."""
     purpose, attributes = variances.purpose, variances.purpose.schema.attributes
     listable = all("," not in a.name for a in attributes)  # in a setting that lists attributes
