@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from benchmarks.options import Options, alone
 from benchmarks.peer_scripts import DIFFPRIVLIB_HISTOGRAM, OPENDP_TREE, ask
 from benchmarks.table import Grid, Row, Section, Target, figure
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_errors import Known, experiment_release
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.generators import continuous, sparse
 from hushtable.kernel.counting import Counts
 from hushtable.planner import plan

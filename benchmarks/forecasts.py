@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.counting import schema as brazil
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.forecast import Forecast
 from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.families.linear.variances import NoisyProduct

@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.machine import peak_memory
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.generators import continuous, sparse, unrelated
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Schema, ordinal
-from hushtable_papers.ispe_tasks import Grid, ranges, squares
+from hushtable_papers.ispe_tasks import GridTable, ranges, squares
 
 MECHANISMS = ("basic", "privelet", "hierarchical", "kdtree", "ispe")
 LEVELS = (0.8, 0.9, 0.95, 0.99, 0.999)
@@ -39,7 +39,7 @@ LEVELS = (0.8, 0.9, 0.95, 0.99, 0.999)
 
 def run(side: int = 1024) -> None:
     """Publish a million cells and ask ten thousand ranges with their intervals."""
-    grid = Grid.made_up(continuous(10**6, side=side))
+    grid = GridTable.made_up(continuous(10**6, side=side))
     asked = random_ranges(grid.schema, 10_000, seed=3)
     truth = true_counts(grid.counts, asked)
     print(f"{side} × {side} cells, a million rows, ε = 1")
@@ -67,7 +67,7 @@ def _peak() -> float:
 
 
 def _release(
-    grid: Grid, folder: Path, mechanism: str, epsilon: str, seed: int, **settings: str
+    grid: GridTable, folder: Path, mechanism: str, epsilon: str, seed: int, **settings: str
 ) -> Release:
     return experiment_release(
         grid.counts,
@@ -102,20 +102,20 @@ def tables(folder: Path, releases: int = 3) -> None:
             print(line, flush=True)
 
 
-def _grids(folder: Path) -> Iterator[Grid]:
+def _grids(folder: Path) -> Iterator[GridTable]:
     for path in sorted(folder.glob("*.npy")):
         counts = np.load(path, allow_pickle=False)
         if counts.ndim == 2:
             yield _grid(path.stem, counts.astype(np.int64))
 
 
-def _grid(name: str, counts: np.ndarray) -> Grid:
+def _grid(name: str, counts: np.ndarray) -> GridTable:
     axes = tuple(
         ordinal(n, IntegerRange(0, s - 1)) for n, s in zip("xy", counts.shape, strict=True)
     )
     codes = np.flatnonzero(counts)
     held = Counts(counts.shape, codes, counts.reshape(-1)[codes])
-    return Grid(name, Schema("grid", Fraction(10), attributes=axes), held)
+    return GridTable(name, Schema("grid", Fraction(10), attributes=axes), held)
 
 
 def coverage(releases: int = 12, questions: int = 60) -> None:
@@ -130,13 +130,13 @@ def coverage(releases: int = 12, questions: int = 60) -> None:
             print(f"{line}{shares}{width:>9.1f}", flush=True)
 
 
-def _made_up() -> list[Grid]:
+def _made_up() -> list[GridTable]:
     made = (continuous(100_000), unrelated(100_000), sparse(dimensions=2, cells=16_384))
-    return [Grid.made_up(table) for table in made]
+    return [GridTable.made_up(table) for table in made]
 
 
 def _coverages(
-    mechanism: str, grid: Grid, epsilon: str, releases: int, questions: int
+    mechanism: str, grid: GridTable, epsilon: str, releases: int, questions: int
 ) -> dict[str, NDArray[np.float64]]:
     """The shares of the intervals that held, by kind and nominal coverage, and their width."""
     found: dict[str, list[list[float]]] = {}
@@ -160,7 +160,7 @@ def _coverages(
     return {kind: np.mean(held, axis=0) for kind, held in found.items()}
 
 
-def _covered(grid: Grid, release: Release, asked: Ranges, level: float) -> tuple[float, float]:
+def _covered(grid: GridTable, release: Release, asked: Ranges, level: float) -> tuple[float, float]:
     truth = true_counts(grid.counts, asked)
     _, low, high = release.range_intervals(asked.starts, asked.stops, confidence=level)
     return float(np.mean((low <= truth) & (truth <= high))), float(np.mean(high - low))
@@ -186,21 +186,21 @@ def defaults(releases: int = 2) -> None:
 
 
 def _settings(
-    grid: Grid, epsilon: str, share: float, iterations: int, factor: float | None
+    grid: GridTable, epsilon: str, share: float, iterations: int, factor: float | None
 ) -> dict[str, str]:
-    from hushtable.families.regions.ask.ispe import Parameters
+    from hushtable.families.regions.ask.ispe import IspeParameters
 
     alpha = Fraction(epsilon) * Fraction(str(share))
     settings = {"alpha1": str(float(alpha)), "iterations": str(iterations)}
     if factor is not None:
-        chosen = Parameters.of(grid.schema, settings, DiscreteLaplace(1 / alpha))
+        chosen = IspeParameters.of(grid.schema, settings, DiscreteLaplace(1 / alpha))
         apart = chosen.xi / math.sqrt(2 * math.log(grid.schema.cells))
         settings["xi"] = str(factor * apart)
     return settings
 
 
 def _rms(
-    grid: Grid, mechanism: str, epsilon: str, releases: int, settings: dict[str, str]
+    grid: GridTable, mechanism: str, epsilon: str, releases: int, settings: dict[str, str]
 ) -> tuple[float, float]:
     asked = random_ranges(grid.schema, 300, seed=3)
     truth = true_counts(grid.counts, asked)

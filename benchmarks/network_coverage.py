@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import hushtable
 from benchmarks.privbayes import acs
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.law import margins_of
 from hushtable.release import Release
@@ -33,7 +33,7 @@ LEVELS = (0.9, 0.95, 0.999)
 EPSILONS = ("0.2", "1", "4")
 COLUMNS = ("AGEP", "SEX", "MSP", "RAC1P", "HOUSING_TYPE", "EDU", "PINCP_DECILE", "DVET")
 
-Question = dict[int, tuple[int, int]]
+CodeRanges = dict[int, tuple[int, int]]
 """For each attribute asked for, a range of its codes."""
 
 
@@ -46,7 +46,7 @@ def few_columns(folder: Path) -> tuple[Schema, pa.Table]:
 
 def questions(
     table: CodedTable, kind: str, ways: int, number: int, seed: int
-) -> Iterator[Question]:
+) -> Iterator[CodeRanges]:
     """Random questions for so many attributes."""
     random, shape = np.random.default_rng(seed), table.schema.shape
     for _ in range(number):
@@ -58,14 +58,14 @@ def questions(
         yield asked
 
 
-def true_count(table: CodedTable, asked: Question) -> int:
+def true_count(table: CodedTable, asked: CodeRanges) -> int:
     inside = np.ones(table.rows, bool)
     for axis, (start, stop) in asked.items():
         inside &= (table.columns[axis] >= start) & (table.columns[axis] < stop)
     return int(inside.sum())
 
 
-def outcome(release: Release, table: CodedTable, asked: Question) -> tuple[bool, list[float]]:
+def outcome(release: Release, table: CodedTable, asked: CodeRanges) -> tuple[bool, list[float]]:
     """Whether an interval is an estimate; whether it held by level, its half width, the error."""
     shape = table.schema.shape
     sets = (CodeSet.of(asked.get(axis, (0, size))) for axis, size in enumerate(shape))

@@ -2,9 +2,9 @@
 
     python -m benchmarks.region_coverage [--releases 2000]
 
-Promised intervals beside those of the posterior without reference to neighbours, asked to hold 95
-times in 100. Releases are made in memory, with seeded noise, and α₁ is half of ε: the regions then
-say as much as the cells, and matter most.
+Promised intervals beside those of the posterior without reference to adjacent cells, asked to hold
+95 times in 100. Releases are made in memory, with seeded noise, and α₁ is half of ε: the regions
+then say as much as the cells, and matter most.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from hushtable.arrays import Integers
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import grown_regions
-from hushtable.families.regions.ask.ispe import Parameters, smoothed
+from hushtable.families.regions.ask.ispe import IspeParameters, smoothed
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
@@ -51,9 +51,9 @@ def _noise(random: np.random.Generator, size: int) -> Integers:
     return random.geometric(chance, size) - random.geometric(chance, size)
 
 
-def _regions(noisy: Integers, near: Neighbourhood, mechanism: str) -> Integers:
+def _regions(noisy: Integers, near: Adjacency, mechanism: str) -> Integers:
     if mechanism == "ispe":
-        chosen = Parameters.of(SCHEMA, {}, DiscreteLaplace(SCALE))
+        chosen = IspeParameters.of(SCHEMA, {}, DiscreteLaplace(SCALE))
         return grown_regions(smoothed(noisy, near, chosen), near, chosen.xi)
     least = (2 * math.log(SIZE) + 4) * DiscreteLaplace(SCALE).variance
     return numbered(kd_boxes(noisy, least), noisy.shape)
@@ -61,7 +61,7 @@ def _regions(noisy: Integers, near: Neighbourhood, mechanism: str) -> Integers:
 
 def released(truth: Integers, mechanism: str, random: np.random.Generator) -> RegionReader:
     """What answers from one release."""
-    near = Neighbourhood.in_order(truth.shape)
+    near = Adjacency.in_order(truth.shape)
     noisy = truth + _noise(random, SIZE)
     regions = _regions(noisy, near, mechanism)
     number = int(regions.max()) + 1

@@ -18,9 +18,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.regions.adjacency import Neighbourhood
-from hushtable.families.regions.ask.ispe import Ispe, Parameters, smoothed
+from hushtable.families.regions.ask.ispe import Ispe, IspeParameters, smoothed
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
 from hushtable.kernel.counting import Counts
@@ -74,7 +74,7 @@ def main(path: str) -> None:
         lambda: content.arrays["counts"],
         Estimator(scales[0], scales[1]),
     )
-    smooth = smoothed(cells, near, Parameters.of(schema, {}, scales[0]))
+    smooth = smoothed(cells, near, IspeParameters.of(schema, {}, scales[0]))
     shuffled = np.random.default_rng(3).permutation(int(regions.max()) + 1)[regions]
     figure, axes = plt.subplots(1, 5, figsize=(15.5, 3.9), dpi=120)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.88, bottom=0.14, wspace=0.06)

@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm, SymLogNorm
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps import Haar, Product
 from hushtable.kernel.noise.bulk import EntropyNoise
 

@@ -19,7 +19,7 @@ from benchmarks.options import Options
 from benchmarks.table import Grid, Row, Section, Target, cells, figure, markdown, show, times
 from benchmarks.timing import in_turn
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps import Haar, Identity, Product
 from hushtable.kernel.maps.rules import Filter, Held, Kept
 from hushtable.kernel.noise.sparse_draws import summarise

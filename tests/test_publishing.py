@@ -21,7 +21,7 @@ import pytest
 import hushtable
 from hushtable import publishing, scratch
 from hushtable.errors import BudgetError, DataError, HushError, LedgerError, OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
 from hushtable.families.linear.ask.basic import Basic
 from hushtable.kernel.curator import Curator

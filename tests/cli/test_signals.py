@@ -28,7 +28,7 @@ range = [0, 9]
 PROGRAM = """
 import sys
 from contextlib import contextmanager
-from hushtable.kernel.counting.statement import Statement
+from hushtable.kernel.counting.statement import SqlStatement
 
 @contextmanager
 def endless(self, table, salt):
@@ -36,7 +36,7 @@ def endless(self, table, salt):
     print("counting", file=sys.stderr, flush=True)
     yield engine.sql("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
 
-Statement.result = endless
+SqlStatement.result = endless
 from hushtable.cli.main import run
 sys.argv = ["hush", *sys.argv[1:]]
 run()

@@ -20,7 +20,7 @@ from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting import CsvFormat, count_table, csvfile
 from hushtable.kernel.counting.records import (
     MAX_LINE,
-    Layout,
+    RecordLayout,
     record_batches,
     whole_lines,
     whole_records,
@@ -404,7 +404,7 @@ def read(
 ) -> list[list[str]]:
     """The first fields of every record that has so many."""
     pieces = [text[i : i + piece] for i in range(0, len(text), piece)]
-    layout = Layout(",", fields, tuple(range(fields)), multiline)
+    layout = RecordLayout(",", fields, tuple(range(fields)), multiline)
     blocks = whole_records(pieces) if multiline else whole_lines(pieces)
     batches = list(record_batches(blocks, layout))
     for batch in batches:

@@ -12,7 +12,7 @@ from hushtable.errors import DataError, QueryError, SchemaError
 from hushtable.kernel.counting import code_table
 from hushtable.query.sql import parse_where
 from hushtable.schema import Dates, IntegerRange, Schema, ordinal
-from hushtable.schema.dates import STEPS, days_of
+from hushtable.schema.dates import DATE_STEPS, days_of
 
 FIRST, LAST = date(2019, 11, 15), date(2021, 2, 3)
 
@@ -56,7 +56,7 @@ def expected(day: date | None, by: str, outside: str) -> int | None:
 
 
 @pytest.mark.parametrize("outside", ["clip", "drop", "other"])
-@pytest.mark.parametrize("by", STEPS)
+@pytest.mark.parametrize("by", DATE_STEPS)
 def test_text_typed_dates_and_times_agree(by: str, outside: str) -> None:
     texts = [*DAYS, *NO_DAYS, None]
     got = coded(pa.array(texts), by, outside)
@@ -75,7 +75,7 @@ def test_text_typed_dates_and_times_agree(by: str, outside: str) -> None:
             assert got.get(row) == expected(day, by, outside), (name, day)
 
 
-@pytest.mark.parametrize("by", STEPS)
+@pytest.mark.parametrize("by", DATE_STEPS)
 def test_odd_dates_move_one_row_and_never_fail(by: str) -> None:
     plain = coded(pa.array(list(DAYS)), by, "clip")
     for odd in ODD:
@@ -89,7 +89,7 @@ def test_numbers_that_are_no_years_are_refused_by_their_type() -> None:
     assert coded(pa.array([2020, 1850]), "year", "drop") == {0: 1}
 
 
-@pytest.mark.parametrize("by", STEPS)
+@pytest.mark.parametrize("by", DATE_STEPS)
 def test_a_schema_of_dates_round_trips(by: str) -> None:
     assert Schema.from_dict(schema(by, "other").to_dict()) == schema(by, "other")
     dates = Dates(FIRST, LAST, by)
@@ -122,7 +122,7 @@ def codes(where: str, by: str) -> set[int]:
     }
 
 
-@pytest.mark.parametrize("by", STEPS)
+@pytest.mark.parametrize("by", DATE_STEPS)
 def test_conditions_on_dates_mean_what_they_say(by: str) -> None:
     dates = Dates(FIRST, LAST, by)
     starts = [dates.start_of(code) for code in range(dates.size)]

@@ -16,7 +16,7 @@ from hushtable.auditing.small_tables import Holdings, Table
 from hushtable.kernel.counting import CodedColumns, code_table, count
 from hushtable.kernel.counting.bound import fresh_salt
 from hushtable.kernel.counting.source import open_table
-from hushtable.kernel.counting.statement import Statement
+from hushtable.kernel.counting.statement import SqlStatement
 
 SCHEMA = make(
     {"name": "v", "kind": "ordinal", "range": [0, 99]}, unit={"column": "id", "max_rows": 1}
@@ -30,7 +30,7 @@ def test_the_secret_is_fresh_from_the_system_and_drawn_before_counting(
     drawn: list[str] = []
     opened: list[int] = []
     used: list[str] = []
-    result = Statement.result
+    result = SqlStatement.result
 
     def draw() -> str:
         drawn.append(fresh_salt())
@@ -40,13 +40,13 @@ def test_the_secret_is_fresh_from_the_system_and_drawn_before_counting(
         opened.append(len(drawn))
         return open_table(*arguments, **options)
 
-    def telling(written: Statement, table: Any, salt: str) -> Any:
+    def telling(written: SqlStatement, table: Any, salt: str) -> Any:
         used.append(salt)
         return result(written, table, salt)
 
     monkeypatch.setattr(count, "fresh_salt", draw)
     monkeypatch.setattr(count, "open_table", opening)
-    monkeypatch.setattr(Statement, "result", telling)
+    monkeypatch.setattr(SqlStatement, "result", telling)
     for work in (count.count_table, count.code_table, count.count_table):
         work(MANY, SCHEMA)
     assert opened == [1, 2, 3]

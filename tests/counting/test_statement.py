@@ -9,7 +9,7 @@ from slow_encoding import make
 
 from hushtable.kernel.counting import count
 from hushtable.kernel.counting.count import count_table
-from hushtable.kernel.counting.statement import Statement, statement
+from hushtable.kernel.counting.statement import SqlStatement, statement
 from hushtable.schema import Schema
 
 SCHEMA = make(
@@ -21,7 +21,7 @@ TABLE = pa.table({"v": ["1", "2", "2"], "w": [0, 9, 9], "id": ["a", "b", "c"]})
 KINDS = {str(kind): kind for kind in (pa.string(), pa.int64(), pa.float64(), pa.decimal128(21, 2))}
 
 
-def written(table: pa.Table, schema: Schema = SCHEMA) -> Statement:
+def written(table: pa.Table, schema: Schema = SCHEMA) -> SqlStatement:
     columns = pa.table(table.columns, names=["c0", "c1", "c2"])
     return statement(schema, ibis.memtable(columns).schema(), count._linear_codes)
 
@@ -42,14 +42,14 @@ def test_equal_schemas_share_a_statement_and_other_types_have_their_own() -> Non
 
 
 def test_no_salt_stands_in_a_statement_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Statement] = []
-    result = Statement.result
+    seen: list[SqlStatement] = []
+    result = SqlStatement.result
 
-    def telling(kept: Statement, table: object, salt: str) -> object:
+    def telling(kept: SqlStatement, table: object, salt: str) -> object:
         seen.append(kept)
         return result(kept, table, salt)
 
-    monkeypatch.setattr(Statement, "result", telling)
+    monkeypatch.setattr(SqlStatement, "result", telling)
     for salt in ("5alt", "pepper"):
         count_table(TABLE, SCHEMA, salt=salt)
     assert seen[0] is seen[1]

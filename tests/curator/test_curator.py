@@ -15,7 +15,7 @@ from curator_parts import DENSE, SHAPE, BrokenNoise, ListedNoise, columns_of, co
 
 from hushtable.errors import BudgetError, OptionError
 from hushtable.kernel.curator import Curator, Grid, LargestPart, Regions, Whole
-from hushtable.kernel.curator.curator import Tally
+from hushtable.kernel.curator.curator import EtaSum
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import Filter
@@ -271,10 +271,10 @@ class TestPrecision:
             asked.noisy_total(epsilon="0.1")
 
     def test_the_limit_itself_is_allowed(self) -> None:
-        tally = Tally()
-        tally.add(ETA_LIMIT)
+        eta_sum = EtaSum()
+        eta_sum.add(ETA_LIMIT)
         with pytest.raises(BudgetError):
-            tally.add(Fraction(1, 10**60))
+            eta_sum.add(Fraction(1, 10**60))
 
 
 class TestSecrecy:

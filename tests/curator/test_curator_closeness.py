@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator, LargestPart, Regions
-from hushtable.kernel.curator.summary import held_places_eta
+from hushtable.kernel.curator.sparse_summary import held_places_eta
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold

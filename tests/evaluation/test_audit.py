@@ -23,11 +23,10 @@ from hushtable.auditing.schemas import BUILT_IN, built_in, small_enough
 from hushtable.auditing.small_tables import Holdings, possible_rows
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, SummaryDraw
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
 from hushtable.families.linear.ask.basic import Basic
-from hushtable.kernel.curator import Curator
-from hushtable.kernel.curator import network_scores as families
+from hushtable.kernel.curator import Curator, network_scores
 from hushtable.kernel.maps.rules import Filter, Kept, Threshold
 from hushtable.kernel.noise import bulk
 from hushtable.kernel.privacy.loss import NEIGHBOURS, Neighbours
@@ -145,7 +144,7 @@ def test_half_of_what_a_score_may_change_would_show_in_a_crowd(
     options["more"] = crowds
     sound = check_mechanism("privbayes", schema, **options)
     assert sound.holds and sound.pairs == 3 and sound.worst > Fraction(1, 2)
-    scores = families.FamilyScores
+    scores = network_scores.CandidateScores
     for name in ("entering", "moving"):
         bound = getattr(scores, name).fget
         monkeypatch.setattr(scores, name, property(lambda self, bound=bound: bound(self) // 2))

@@ -15,17 +15,17 @@ from understated import Understated
 from hushtable.auditing import coverage
 from hushtable.auditing.audit import audit
 from hushtable.auditing.coverage import (
-    LEVELS,
+    CONFIDENCE_LEVELS,
     VARIANTS,
+    ConfidenceLevel,
     CoverageAttack,
-    Level,
     judged,
     log_chance,
     short,
 )
 from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, Case, cases_of, middling, tables_of
 from hushtable.auditing.schemas import built_in
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.noise.bulk import EntropyNoise
@@ -54,7 +54,7 @@ def test_all_kinds_of_questions_are_asked_of_tables_of_every_shape() -> None:
     for case in cases:
         assert case.counts.shape == case.schema.shape and (case.counts >= 0).all()
         for question in case.questions:
-            assert cells(question.query.region) > 0
+            assert cells(question.query.boxes) > 0
 
 
 def test_the_boxes_of_a_union_share_no_cell() -> None:
@@ -63,7 +63,7 @@ def test_the_boxes_of_a_union_share_no_cell() -> None:
         for case in cases_of(middling(name), ["empty"]):
             for question in case.questions:
                 held = np.zeros(shape, int)
-                for box in question.query.region:
+                for box in question.query.boxes:
                     held[
                         np.ix_(
                             *(
@@ -120,7 +120,7 @@ def test_a_quarter_too_short_is_a_violation() -> None:
 
 
 def test_one_question_that_always_misses_is_seen_among_many_that_hold() -> None:
-    tried = [coverage._Tried(question(), Level(0.95), "here") for _ in range(40)]
+    tried = [coverage._Tried(question(), ConfidenceLevel(0.95), "here") for _ in range(40)]
     for _ in range(60):
         for i, one in enumerate(tried):
             one.add(np.array([i != 3]), np.array([False]))
@@ -130,7 +130,7 @@ def test_one_question_that_always_misses_is_seen_among_many_that_hold() -> None:
 
 
 def test_estimates_are_counted_and_never_blamed() -> None:
-    one = coverage._Tried(question(), Level(0.95), "here")
+    one = coverage._Tried(question(), ConfidenceLevel(0.95), "here")
     for _ in range(100):
         one.add(np.array([False, True]), np.array([True, False]))
     (found,) = judged([one])
@@ -139,7 +139,7 @@ def test_estimates_are_counted_and_never_blamed() -> None:
 
 
 def test_simultaneous_intervals_count_as_one() -> None:
-    one = coverage._Tried(question(), Level(0.95, together=True), "here")
+    one = coverage._Tried(question(), ConfidenceLevel(0.95, together=True), "here")
     one.add(np.array([True, False, True]), np.zeros(3, bool))
     assert (one.promised.tolist(), one.broken.tolist()) == ([1], [1])
 
@@ -168,12 +168,12 @@ def test_the_chance_is_that_of_hoeffding() -> None:
 
 def test_questions_of_one_table_share_its_releases() -> None:
     """Ten questions of one release that miss together are one miss, not ten."""
-    tried = [coverage._Tried(question(), Level(0.9), "one table") for _ in range(10)]
+    tried = [coverage._Tried(question(), ConfidenceLevel(0.9), "one table") for _ in range(10)]
     for one in tried:
         for miss in [True] * 4 + [False] * 6:
             one.add(np.array([not miss]), np.array([False]))
     assert coverage._average(tried) == (pytest.approx(0.4), 10)
-    other = coverage._Tried(question(), Level(0.9), "another")
+    other = coverage._Tried(question(), ConfidenceLevel(0.9), "another")
     for _ in range(10):
         other.add(np.array([True]), np.array([False]))
     assert coverage._average([*tried, other]) == (pytest.approx(0.2), 20)
@@ -192,7 +192,7 @@ def test_every_variant_is_a_setting_that_its_mechanism_takes() -> None:
 def test_an_audit_reports_coverage_and_blames_it() -> None:
     options: dict[str, Any] = {"runs": 100, "entropy": SeededEntropy(3)}
     found = audit("basic", ["grid"], releases=20, **options)
-    assert found.holds and {one.level for one in found.coverage} == set(LEVELS)
+    assert found.holds and {one.level for one in found.coverage} == set(CONFIDENCE_LEVELS)
     told = found.to_dict()["coverage"]
     assert {row["questions"] for row in told} >= {"the total", "cells", "nodes", "ranges"}
     assert "| cells | " in found.to_markdown()

@@ -16,14 +16,14 @@ import pytest
 import hushtable
 from hushtable.errors import DataError, HushError, OptionError, QueryError
 from hushtable.evaluation import truth
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.evaluate import OWNER_ONLY, WRONG_TABLE, Evaluation, evaluate
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import list_queries
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.release import Release
 from hushtable.schema import IntegerRange, Labels, Schema, ordinal
-from hushtable.workload.text import from_sql, read_workload
+from hushtable.workload.parsing import from_sql, read_workload
 
 SCHEMA = """
 name = "people"
@@ -85,11 +85,11 @@ def codes_of(people: pa.Table) -> list[tuple[int, int]]:
     return [(age, JOBS.index(job)) for age, job in zip(ages, jobs, strict=True)]
 
 
-def slow_truth(rows: list[tuple[int, ...]], region: Any) -> int:
+def slow_truth(rows: list[tuple[int, ...]], boxes: Any) -> int:
     return sum(
         all(code in codes for code, codes in zip(row, box.sets, strict=True))
         for row in rows
-        for box in region
+        for box in boxes
     )
 
 
@@ -119,7 +119,7 @@ def test_a_small_workload_is_asked_in_whole(name: str, schema: Schema) -> None:
 def test_questions_in_sql_keep_their_weights(schema: Schema) -> None:
     asked = list_queries(from_sql(QUESTIONS, schema), 100)
     assert len(asked) == 1 + 6 + 1
-    assert len(asked.regions) == 6 + 1  # of the first one, both attributes are one interval
+    assert len(asked.unions) == 6 + 1  # of the first one, both attributes are one interval
     assert sorted(asked.weights.tolist()) == pytest.approx([1 / 6] * 6 + [1, 3])
 
 
@@ -172,8 +172,8 @@ def test_true_answers_are_those_of_counting_row_by_row(
     for workload in (read_workload("paper + total", schema), from_sql(QUESTIONS, schema)):
         asked = list_queries(workload, 10_000)
         slow = slow_ranges(rows, asked.ranges.starts, asked.ranges.stops)
-        slow += [slow_truth(rows, region) for region in asked.regions]
-        assert table.answers(asked.ranges, asked.regions).tolist() == slow
+        slow += [slow_truth(rows, boxes) for boxes in asked.unions]
+        assert table.answers(asked.ranges, asked.unions).tolist() == slow
 
 
 # ── the figures ──────────────────────────────────────────────────────────────────────────────────

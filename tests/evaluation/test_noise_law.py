@@ -17,7 +17,7 @@ from scipy.stats import binom
 from hushtable.auditing import noise_law
 from hushtable.auditing.noise_law import check_noise, divergence, place_law
 from hushtable.auditing.transcript import ChoiceDraw, Draw, LaplaceDraw, SummaryDraw
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.noise.bulk import EntropyNoise, Noise
 

@@ -12,7 +12,6 @@ import pytest
 
 import hushtable
 from hushtable.errors import BudgetError
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.evaluation.range_errors import (
     Known,
@@ -22,6 +21,7 @@ from hushtable.evaluation.range_errors import (
     range_error_tasks,
 )
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.generators import MadeUpTable, sparse, timing
 from hushtable.kernel.noise.entropy import SystemEntropy

@@ -114,7 +114,7 @@ def answers(release: Release) -> dict[str, Any]:
 
 def make(golden: Golden) -> None:
     """Publish a release and write down what it answers."""
-    from hushtable.evaluation.entropy import SeededEntropy
+    from hushtable.evaluation.seeded_entropy import SeededEntropy
 
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["HUSHTABLE_STATE"] = scratch

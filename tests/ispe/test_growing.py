@@ -13,10 +13,10 @@ from scipy import ndimage
 from slow_regions import algorithm_2, distance
 
 from hushtable.errors import OptionError
-from hushtable.families.regions.adjacency import Line, Neighbourhood, Siblings, components
+from hushtable.families.regions.adjacency import Adjacency, OrderedAxis, Siblings, components
 from hushtable.families.regions.ask.growing import grown_regions
 from hushtable.families.regions.ask.smoothing import (
-    difference_of_neighbours,
+    difference_of_adjacent,
     gaussian,
     mask,
     median,
@@ -55,17 +55,17 @@ def test_regions_are_those_of_algorithm_2(name: str, d: float, data: st.DataObje
     xi = data.draw(st.sampled_from([0.5, 1.5, 2.5]))
     smooth = np.array(values, float).reshape(schema.shape)
     expected = algorithm_2(smooth, schema, d, xi)
-    assert np.array_equal(grown_regions(smooth, Neighbourhood.of(schema, d), xi), expected)
+    assert np.array_equal(grown_regions(smooth, Adjacency.of(schema, d), xi), expected)
 
 
 @pytest.mark.parametrize("d", [1, math.sqrt(2), 2])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_steps_lead_to_every_neighbour_once(name: str, d: float) -> None:
+def test_steps_lead_to_every_adjacent_cell_once(name: str, d: float) -> None:
     schema = SCHEMAS[name]
-    neighbourhood = Neighbourhood.of(schema, d)
+    adjacency = Adjacency.of(schema, d)
     cells = [tuple(map(int, cell)) for cell in np.ndindex(*schema.shape)]
     found: dict[tuple[int, ...], list[tuple[int, ...]]] = {cell: [] for cell in cells}
-    for there, valid in neighbourhood.partners(np.array(cells).T):
+    for there, valid in adjacency.partners(np.array(cells).T):
         for i in np.flatnonzero(valid).tolist():
             found[cells[i]].append(tuple(int(along[i]) for along in there))
     for cell in cells:
@@ -75,9 +75,9 @@ def test_steps_lead_to_every_neighbour_once(name: str, d: float) -> None:
 
 @pytest.mark.parametrize("d", [1, math.sqrt(2), 2])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_layers_hold_every_cell_with_a_neighbour_outside(name: str, d: float) -> None:
+def test_layers_hold_every_cell_with_an_adjacent_one_outside(name: str, d: float) -> None:
     schema = SCHEMAS[name]
-    neighbourhood = Neighbourhood.of(schema, d)
+    adjacency = Adjacency.of(schema, d)
     random = np.random.default_rng(3)
     cells = [tuple(map(int, cell)) for cell in np.ndindex(*schema.shape)]
     for _ in range(12):
@@ -86,7 +86,7 @@ def test_layers_hold_every_cell_with_a_neighbour_outside(name: str, d: float) ->
         if not inside:
             continue
         held = np.zeros(schema.shape, bool)
-        for part in neighbourhood.layers(ends[:, 0].tolist(), ends[:, 1].tolist()):
+        for part in adjacency.layers(ends[:, 0].tolist(), ends[:, 1].tolist()):
             held[part] = True
         for cell in cells:
             assert not held[cell] or cell in inside
@@ -99,24 +99,24 @@ def test_layers_hold_every_cell_with_a_neighbour_outside(name: str, d: float) ->
 
 def test_definition_3_1() -> None:
     """The connected region of x5 in three by three cells, for d = 1 and √2."""
-    neighbourhood = {
+    adjacency = {
         d: sorted(
             1 + 3 * int(there[0][0]) + int(there[1][0])
-            for there, valid in Neighbourhood.of(
+            for there, valid in Adjacency.of(
                 schema_of(line("age", 3), line("income", 3)), d
             ).partners([np.array([1]), np.array([1])])
             if valid[0]
         )
         for d in (1.0, math.sqrt(2))
     }
-    assert neighbourhood == {1.0: [2, 4, 6, 8], math.sqrt(2): [1, 2, 3, 4, 6, 7, 8, 9]}
+    assert adjacency == {1.0: [2, 4, 6, 8], math.sqrt(2): [1, 2, 3, 4, 6, 7, 8, 9]}
 
 
 def test_very_many_cells_are_connected_as_scipy_connects_them() -> None:
     random = np.random.default_rng(1)
     picture = ndimage.gaussian_filter(random.random((512, 512)), 2) > 0.5
-    neighbourhood = Neighbourhood.in_order((512, 512))
-    found = grown_regions(picture.astype(float), neighbourhood, 0.5)
+    adjacency = Adjacency.in_order((512, 512))
+    found = grown_regions(picture.astype(float), adjacency, 0.5)
     dark, number = ndimage.label(picture)
     light, more = ndimage.label(~picture)
     assert found.max() + 1 == number + more
@@ -140,9 +140,9 @@ def test_components_of_any_graph(size: int, edges: list[tuple[int, int]]) -> Non
     assert found.tolist() == [numbers[label] for label in slow]
 
 
-def test_too_many_neighbours_are_refused() -> None:
+def test_too_many_adjacent_cells_are_refused() -> None:
     with pytest.raises(OptionError, match="take a smaller d"):
-        assert Neighbourhood.of(schema_of(line("x", 500), line("y", 500)), 400).steps
+        assert Adjacency.of(schema_of(line("x", 500), line("y", 500)), 400).steps
 
 
 class TestSmoothing:
@@ -155,13 +155,13 @@ class TestSmoothing:
     def test_an_impulse_spreads_as_the_mask_says(self) -> None:
         impulse = np.zeros((5, 5))
         impulse[2, 2] = 1
-        spread = gaussian(impulse, [Line(5, 5)] * 2, sigma=0.5, iterations=1)
+        spread = gaussian(impulse, [OrderedAxis(5, 5)] * 2, sigma=0.5, iterations=1)
         row = np.array([0, mask(0.5)[1], mask(0.5)[0], mask(0.5)[1], 0])
         assert spread == pytest.approx(np.outer(row, row))
 
     def test_iterations_are_repetitions(self) -> None:
         values = np.random.default_rng(1).random((6, 7))
-        axes = [Line(6, 6), Line(7, 7)]
+        axes = [OrderedAxis(6, 6), OrderedAxis(7, 7)]
         twice = gaussian(
             gaussian(values, axes, sigma=0.8, iterations=1), axes, sigma=0.8, iterations=1
         )
@@ -170,14 +170,21 @@ class TestSmoothing:
     def test_inside_it_is_the_convolution_of_scipy(self) -> None:
         values = np.random.default_rng(2).random((12, 11))
         row = np.concatenate([mask(1.0)[:0:-1], mask(1.0)])
-        found = gaussian(values, [Line(12, 12), Line(11, 11)], sigma=1.0, iterations=1)
+        found = gaussian(
+            values, [OrderedAxis(12, 12), OrderedAxis(11, 11)], sigma=1.0, iterations=1
+        )
         expected = ndimage.convolve(values, np.outer(row, row))
         assert found[2:-2, 2:-2] == pytest.approx(expected[2:-2, 2:-2])
 
     def test_a_flat_stretch_stays_flat_up_to_the_edges(self) -> None:
-        for axis in (Line(4, 4), Line(4, 3), Line(1, 1), Siblings(np.array([0, 0, 1, 1]))):
+        for axis in (
+            OrderedAxis(4, 4),
+            OrderedAxis(4, 3),
+            OrderedAxis(1, 1),
+            Siblings(np.array([0, 0, 1, 1])),
+        ):
             flat = np.full((axis.size, 2), 3.0)
-            found = gaussian(flat, [axis, Line(2, 2)], sigma=2.0, iterations=3)
+            found = gaussian(flat, [axis, OrderedAxis(2, 2)], sigma=2.0, iterations=3)
             assert found == pytest.approx(flat)
 
     def test_siblings_are_mixed_with_each_other_alone(self) -> None:
@@ -189,34 +196,32 @@ class TestSmoothing:
 
     def test_the_code_of_others_is_left_alone(self) -> None:
         values = np.array([1.0, 5.0, 1.0, 100.0])
-        assert gaussian(values, [Line(4, 3)], sigma=0.5, iterations=4)[3] == 100
-        assert median(values, [Line(4, 3)], iterations=1).tolist() == [1, 1, 1, 100]
+        assert gaussian(values, [OrderedAxis(4, 3)], sigma=0.5, iterations=4)[3] == 100
+        assert median(values, [OrderedAxis(4, 3)], iterations=1).tolist() == [1, 1, 1, 100]
 
     def test_the_median_of_three_along_each_axis(self) -> None:
         values = np.random.default_rng(4).random((7, 6))
-        found = median(values, [Line(7, 7), Line(6, 6)], iterations=1)
+        found = median(values, [OrderedAxis(7, 7), OrderedAxis(6, 6)], iterations=1)
         along = ndimage.median_filter(values, size=(3, 1), mode="nearest")
         along[[0, -1]] = values[[0, -1]]
         expected = ndimage.median_filter(along, size=(1, 3), mode="nearest")
         expected[:, [0, -1]] = along[:, [0, -1]]
         assert np.array_equal(found, expected)
 
-    def test_the_noise_that_is_left_between_neighbours(self) -> None:
+    def test_the_noise_that_is_left_between_adjacent_cells(self) -> None:
         """By the filter's weights, and by filtering much noise."""
-        axes = [Line(400, 400), Line(400, 400)]
+        axes = [OrderedAxis(400, 400), OrderedAxis(400, 400)]
         noise = np.random.default_rng(5).normal(0, 3.0, (400, 400))
         for iterations in (0, 1, 5):
             left = gaussian(noise, axes, sigma=0.5, iterations=iterations)
             found = np.diff(left, axis=0)[50:-50, 50:-50].std()
-            expected = 3 * difference_of_neighbours(axes, sigma=0.5, iterations=iterations)
+            expected = 3 * difference_of_adjacent(axes, sigma=0.5, iterations=iterations)
             assert found == pytest.approx(expected, rel=0.05)
-        assert difference_of_neighbours(axes, sigma=0.5, iterations=0) == pytest.approx(
-            math.sqrt(2)
-        )
+        assert difference_of_adjacent(axes, sigma=0.5, iterations=0) == pytest.approx(math.sqrt(2))
 
     def test_long_axes_and_many_iterations_cost_no_more(self) -> None:
-        long = [Line(10**9, 10**9), Siblings(np.zeros(5000, np.int64))]
-        found = difference_of_neighbours(long, sigma=0.5, iterations=5)
-        short = [Line(100, 100), Siblings(np.zeros(5000, np.int64))]
-        assert found == pytest.approx(difference_of_neighbours(short, sigma=0.5, iterations=5))
-        assert difference_of_neighbours([Line(1, 1)], sigma=0.5, iterations=5) > 0
+        long = [OrderedAxis(10**9, 10**9), Siblings(np.zeros(5000, np.int64))]
+        found = difference_of_adjacent(long, sigma=0.5, iterations=5)
+        short = [OrderedAxis(100, 100), Siblings(np.zeros(5000, np.int64))]
+        assert found == pytest.approx(difference_of_adjacent(short, sigma=0.5, iterations=5))
+        assert difference_of_adjacent([OrderedAxis(1, 1)], sigma=0.5, iterations=5) > 0

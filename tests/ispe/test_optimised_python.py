@@ -11,7 +11,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "hushtable"
 
-# A cell has too many neighbours at distance 12, and a few at distance 1.
+# A cell has too many adjacent ones at distance 12, and a few at distance 1.
 SCHEMA = 'name = "grid"\nbudget = "3"\n' + "".join(
     f'[[attribute]]\nname = "{name}"\nkind = "ordinal"\nrange = [0, 12]\n' for name in "abcd"
 )
@@ -41,7 +41,7 @@ print(json.dumps(told))
 """
 
 
-def test_too_many_neighbours_are_refused_before_paying_and_on_opening(tmp_path: Path) -> None:
+def test_too_many_adjacent_cells_are_refused_before_paying_and_on_opening(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SCHEMA)
     (tmp_path / "t.csv").write_text("a,b,c,d\n1,2,3,4\n5,6,7,8\n")
     done = subprocess.run(

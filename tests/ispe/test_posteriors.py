@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hushtable.families.regions.moments import Parts, part_cumulants
+from hushtable.families.regions.moments import Portions, portion_cumulants
 from hushtable.families.regions.posterior import (
     Estimator,
     Hill,
-    Part,
+    Portion,
     PosteriorLaw,
     Prior,
     added,
@@ -82,7 +82,7 @@ def test_a_part_has_the_posterior_of_brute_force(
         expected /= expected.sum()
     apart = count - sum(siblings) - sum(cells)
     estimator = estimator_of(s1, s2, prior)  # type: ignore[arg-type]
-    hill = estimator.posterior(Part(len(cells), len(siblings), sum(cells), apart))
+    hill = estimator.posterior(Portion(len(cells), len(siblings), sum(cells), apart))
     assert hill.step == 1
     found = dict(zip(hill.places.tolist(), hill.mass.tolist(), strict=True))
     assert [found.get(x, 0.0) for x in places.tolist()] == pytest.approx(expected, abs=1e-9)
@@ -92,14 +92,14 @@ def test_a_part_has_the_posterior_of_brute_force(
 
 
 def test_halving_either_scale_changes_the_posterior() -> None:
-    part = Part(2, 3, 10.0, 4.0)
-    plain = estimator_of(Fraction(2), Fraction(3)).posterior(part).cumulants
+    portion = Portion(2, 3, 10.0, 4.0)
+    plain = estimator_of(Fraction(2), Fraction(3)).posterior(portion).cumulants
     for scales in ((Fraction(1), Fraction(3)), (Fraction(2), Fraction(3, 2))):
-        other = estimator_of(*scales).posterior(part).cumulants
+        other = estimator_of(*scales).posterior(portion).cumulants
         assert abs(other[1] / plain[1] - 1) > 0.05
 
 
-class TestNeighbours:
+class TestAdjacentCells:
     """Cells that are taken to be equal."""
 
     CELLS, REST, SIBLINGS = np.array([4.0, 6.0, 3.0]), 15.0, 2
@@ -122,16 +122,16 @@ class TestNeighbours:
         assert hill.mean == pytest.approx(np.arange(-60, 90) @ expected, abs=1e-6)
 
     def test_the_plain_product_is_the_papers(self) -> None:
-        # y_P − sibling, where the neighbours are siblings again
+        # y_P − sibling, where the adjacent cells are siblings again
         expected = self.brute_force(1, self.REST - 9, self.SIBLINGS + 2)
         hill = self.ESTIMATOR.alike(self.CELLS, self.REST, self.SIBLINGS, "plain")
         assert hill.mean == pytest.approx(np.arange(-60, 90) @ expected, abs=1e-6)
 
-    def test_without_neighbours_both_are_the_part(self) -> None:
-        part = self.ESTIMATOR.posterior(Part(1, 2, 4.0, 11.0))
+    def test_without_adjacent_cells_both_are_the_portion(self) -> None:
+        portion = self.ESTIMATOR.posterior(Portion(1, 2, 4.0, 11.0))
         for likelihood in ("joint", "plain"):
             hill = self.ESTIMATOR.alike(np.array([4.0]), 15.0, 2, likelihood)  # type: ignore[arg-type]
-            assert hill.cumulants == pytest.approx(part.cumulants)
+            assert hill.cumulants == pytest.approx(portion.cumulants)
 
     def test_the_joint_posterior_covers_as_it_says_and_is_closer_than_the_plain_one(self) -> None:
         """Of a region of five equal cells; the plain product counts their noises twice."""
@@ -173,11 +173,11 @@ def test_many_at_once_agree_with_each_by_itself(
     estimator = estimator_of(Fraction(scales[0]), Fraction(scales[1]))
     one, region = (DiscreteLaplace(Fraction(scale)).variance for scale in scales)
     apart = round(surprise * math.sqrt((cells + siblings) * one + region))
-    parts = Parts(
+    portions = Portions(
         np.array([cells]), np.array([siblings]), np.array([7.0]), np.array([float(apart)])
     )
-    found = part_cumulants(estimator, parts)[:, 0]
-    exact = estimator.posterior(parts.part(0)).cumulants
+    found = portion_cumulants(estimator, portions)[:, 0]
+    exact = estimator.posterior(portions.portion(0)).cumulants
     spread = math.sqrt(exact[1])
     assert abs(found[0] - exact[0]) < 0.01 * spread
     assert math.sqrt(found[1]) == pytest.approx(spread, rel=0.01)
@@ -187,15 +187,15 @@ def test_many_at_once_agree_with_each_by_itself(
 
 def test_a_non_negative_prior_reaches_many_at_once_too() -> None:
     estimator = estimator_of(Fraction(4), Fraction(4), "non-negative")
-    parts = Parts(
+    portions = Portions(
         np.array([1, 1, 5, 3]),
         np.array([0, 2, 0, 9]),
         np.array([-7.0, 3.0, 2.0, 900.0]),
         np.array([2.0, -5.0, 1.0, 3.0]),
     )
-    found = part_cumulants(estimator, parts)
+    found = portion_cumulants(estimator, portions)
     for i in range(4):
-        exact = estimator.posterior(parts.part(i)).cumulants
+        exact = estimator.posterior(portions.portion(i)).cumulants
         assert found[:2, i] == pytest.approx(exact[:2], rel=1e-2)
     assert (found[0] > 0).all()
 
@@ -203,7 +203,8 @@ def test_a_non_negative_prior_reaches_many_at_once_too() -> None:
 def test_sums_of_posteriors_are_convolved() -> None:
     estimator = estimator_of(Fraction(3), Fraction(5))
     hills = [
-        estimator.posterior(Part(k, m, 5.0, d)) for k, m, d in ((1, 0, 9), (2, 3, -4), (70, 5, 60))
+        estimator.posterior(Portion(k, m, 5.0, d))
+        for k, m, d in ((1, 0, 9), (2, 3, -4), (70, 5, 60))
     ]
     total = added(hills)
     separate = sum(hill.cumulants for hill in hills)
@@ -231,7 +232,7 @@ def test_ends_leave_half_of_the_rest_on_either_side() -> None:
 
 def test_wide_hills_are_laid_out_by_longer_steps() -> None:
     estimator = estimator_of(Fraction(10**6), Fraction(10**6))
-    hill = estimator.posterior(Part(1, 0, 0.0, 0.0))
+    hill = estimator.posterior(Portion(1, 0, 0.0, 0.0))
     assert hill.step > 1 and len(hill.mass) < 2**14 + 8
     # two equal Laplace likelihoods at one place: one of half the scale
     assert math.sqrt(hill.cumulants[1]) == pytest.approx(10**6 / math.sqrt(2), rel=1e-3)
@@ -239,7 +240,7 @@ def test_wide_hills_are_laid_out_by_longer_steps() -> None:
 
 def test_a_hill_is_found_however_far_apart_its_observations_are() -> None:
     for apart in (0.0, 1e3, -1e9, 2.0**62):
-        hill = estimator_of(Fraction(2), Fraction(3)).posterior(Part(1, 4, 5.0, apart))
+        hill = estimator_of(Fraction(2), Fraction(3)).posterior(Portion(1, 4, 5.0, apart))
         assert math.isfinite(hill.mean) and hill.mass.sum() == pytest.approx(1)
         # the region's count, less four cells, is the wider noise: it gives way
         assert min(0.0, apart) - 200 <= hill.mean - 5 <= max(0.0, apart) + 200
@@ -254,8 +255,8 @@ def test_climbing_finds_the_mode_of_any_concave_function() -> None:
 
 def test_intervals_of_sums_by_cumulants_agree_with_convolution() -> None:
     estimator = estimator_of(Fraction(5), Fraction(3))
-    parts = [Part(1 + i % 7, i % 5, 3.0, float((-1) ** i * i % 13)) for i in range(40)]
-    hills = [estimator.posterior(part) for part in parts]
+    portions = [Portion(1 + i % 7, i % 5, 3.0, float((-1) ** i * i % 13)) for i in range(40)]
+    hills = [estimator.posterior(portion) for portion in portions]
     law = PosteriorLaw(sum(h.cumulants for h in hills), lambda: hills, len(hills))
     assert not law.exact
     for confidence in (0.5, 0.95, 0.999):
@@ -288,7 +289,9 @@ def test_intervals_by_cumulants_are_not_short(
 ) -> None:
     estimator = estimator_of(Fraction(scales[0]), Fraction(scales[1]), prior)
     hills = [
-        estimator.posterior(Part(k, m, 9.0, round(surprise * max(scales) * math.sqrt(k + m + 1))))
+        estimator.posterior(
+            Portion(k, m, 9.0, round(surprise * max(scales) * math.sqrt(k + m + 1)))
+        )
         for (k, m), surprise in zip(numbers, surprises, strict=False)
     ]
     sums = sum(hill.cumulants for hill in hills)[:, None]
@@ -314,7 +317,7 @@ def test_intervals_cover_as_often_as_they_say(cells: int, siblings: int, confide
     for _ in range(tries):
         mine, others = noise(alpha[0], cells).sum(), noise(alpha[0], siblings).sum()
         apart = noise(alpha[1], 1)[0] - others - mine
-        low, high = estimator.posterior(Part(cells, siblings, float(mine), float(apart))).ends(
+        low, high = estimator.posterior(Portion(cells, siblings, float(mine), float(apart))).ends(
             confidence
         )
         covered += low <= 0 <= high

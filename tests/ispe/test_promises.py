@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import grown_regions
-from hushtable.families.regions.ask.ispe import Parameters, smoothed
+from hushtable.families.regions.ask.ispe import IspeParameters, smoothed
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
-from hushtable.families.regions.crossing import Layout
+from hushtable.families.regions.crossing import RegionLayout
 from hushtable.families.regions.posterior import Estimator
-from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, Seen
+from hushtable.families.regions.promise import CUT, Promise, PromisedLaw, SeenQuestions
 from hushtable.families.regions.read import RegionReader
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
@@ -38,9 +38,9 @@ def read_of(
     schema = Schema("line", Fraction(9), (ordinal("x", IntegerRange(0, len(truth) - 1)),))
     cell, region = (Fraction(scale) for scale in scales)
     noisy = truth + discrete_laplace(random, cell, len(truth))
-    near = Neighbourhood.in_order(schema.shape)
+    near = Adjacency.in_order(schema.shape)
     if mechanism == "ispe":
-        chosen = Parameters.of(schema, {}, DiscreteLaplace(cell))
+        chosen = IspeParameters.of(schema, {}, DiscreteLaplace(cell))
         regions = grown_regions(smoothed(noisy, near, chosen), near, chosen.xi)
     else:
         boxes = kd_boxes(noisy, 4 * DiscreteLaplace(cell).variance)
@@ -81,7 +81,7 @@ WORST = [
 def test_intervals_hold_where_the_posterior_s_do_not(
     truth: np.ndarray, scales: tuple[int, int], mechanism: str, asked: tuple[int, int]
 ) -> None:
-    """Tables whose noise decides about regions, or in which neighbours are not equal."""
+    """Tables whose noise decides about regions, or in which adjacent cells are not equal."""
     held = covered(truth, scales, mechanism, asked)
     assert stats.binom.cdf(held["promised"], RELEASES, 0.95) > 0.01  # the seed is fixed
     assert held["posterior"] < 0.93 * RELEASES
@@ -91,12 +91,14 @@ def test_intervals_hold_where_the_posterior_s_do_not(
 def promise() -> Promise:
     """Six cells in regions of three, two and one."""
     noisy, regions = np.array([9, 11, 10, 52, 47, 80]), np.array([0, 0, 0, 1, 1, 2])
-    layout = Layout(noisy, regions, np.array([33, 95, 77]))
+    layout = RegionLayout(noisy, regions, np.array([33, 95, 77]))
     return Promise(Estimator(DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(2))), layout)
 
 
-def seen(cells: int, noisy: float, regions: int = CUT, counted: float = 0.0) -> Seen:
-    return Seen(np.array([cells]), np.array([noisy]), np.array([regions]), np.array([counted]))
+def seen(cells: int, noisy: float, regions: int = CUT, counted: float = 0.0) -> SeenQuestions:
+    return SeenQuestions(
+        np.array([cells]), np.array([noisy]), np.array([regions]), np.array([counted])
+    )
 
 
 def half(scale: int, number: int, miss: float) -> float:
@@ -161,7 +163,7 @@ def test_the_highest_confidence_there_is_has_an_interval(promise: Promise) -> No
     """The parts of a chance of 2^-53 are no confidences that a float can hold."""
     for asked in (1, 5, len(promise.layout.cells) - 1):
         cells = np.array([asked])
-        seen = Seen(cells, np.array([7.0]), np.array([CUT]), np.array([0.0]))
+        seen = SeenQuestions(cells, np.array([7.0]), np.array([CUT]), np.array([0.0]))
         low, high = promise.ends(seen, 1 - 2**-53)
         wide = promise.ends(seen, 0.95)
         assert low[0] < wide[0][0] and wide[1][0] < high[0] < math.inf

@@ -14,12 +14,12 @@ import pytest
 import hushtable
 from hushtable.auditing.transcript import NoNoise, Recorder
 from hushtable.errors import OptionError, QueryError, ReleaseError
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.regions.ask.growing import Split
-from hushtable.families.regions.ask.ispe import SHARE, Parameters
+from hushtable.families.regions.ask.ispe import SHARE, IspeParameters
 from hushtable.families.regions.ask.kdtree import kd_boxes, numbered
 from hushtable.families.regions.posterior import PosteriorLaw
 from hushtable.generators import continuous
@@ -157,9 +157,9 @@ def test_bad_settings_are_refused_before_anything_is_spent(name: str, value: str
 
 def test_defaults_follow_the_noise() -> None:
     """Twice the noise, twice ξ; without noise no smoothing, and only equal cells are alike."""
-    one, two = (Parameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(s))) for s in (40, 80))
+    one, two = (IspeParameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(s))) for s in (40, 80))
     assert two.xi / one.xi == pytest.approx(2, rel=1e-3)
-    quiet = Parameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(1, 1000)))
+    quiet = IspeParameters.of(SCHEMA, {}, DiscreteLaplace(Fraction(1, 1000)))
     assert (quiet.iterations, quiet.xi) == (0, 0.5)
 
 
@@ -233,9 +233,9 @@ def test_cells_are_the_answers_for_each_cell(tmp_path: Path, mechanism: str) -> 
 def test_the_assumption_of_equal_cells_is_said_with_the_answer(tmp_path: Path) -> None:
     release = release_of(tmp_path, "ispe", "0.004", xi="100000")
     cell = "age = 3 AND pay = 2 AND job = 'a'"
-    assert "equal to their neighbours" in release.count(cell).note
+    assert "equal to adjacent cells" in release.count(cell).note
     table = release.sql(f"SELECT age, COUNT(*) FROM mixed WHERE {cell} GROUP BY age")
-    assert "equal to their neighbours" in table.note
+    assert "equal to adjacent cells" in table.note
     assert "equal" not in release.count("age = 3").note
     plain = release.reading(reference=False)
     assert "equal" not in plain.count(cell).note
@@ -260,7 +260,7 @@ def test_a_skewed_posterior_has_a_skewed_interval(tmp_path: Path) -> None:
 
 @both
 def test_intervals_cover_over_many_releases(tmp_path: Path, mechanism: str) -> None:
-    """Also by the posterior, at the default settings, without reference to neighbours."""
+    """Also by the posterior, at the default settings, without reference to adjacent cells."""
     counts = some_counts()
     dense = np.zeros(math.prod(SCHEMA.shape))
     dense[counts.codes] = counts.counts
@@ -442,12 +442,12 @@ def test_absurd_values_give_finite_answers(tmp_path: Path) -> None:
     assert math.isfinite(answer.value) and all(map(math.isfinite, answer.interval()))
 
 
-# ── whether neighbours may be equal ──────────────────────────────────────────────────────────────
+# ── whether adjacent cells may be equal ──────────────────────────────────────────────────────────
 
 
-def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None:
-    from hushtable.families.regions.adjacency import Neighbourhood
-    from hushtable.families.regions.crossing import Layout
+def test_adjacent_cells_that_differ_by_more_than_noise_are_not_referred_to() -> None:
+    from hushtable.families.regions.adjacency import Adjacency
+    from hushtable.families.regions.crossing import RegionLayout
     from hushtable.families.regions.posterior import Estimator
     from hushtable.families.regions.reference import Alike, credible_cells
 
@@ -456,24 +456,24 @@ def test_neighbours_that_differ_by_more_than_noise_are_not_referred_to() -> None
     cells[:, 20:] += 20 * (np.indices((40, 20)).sum(axis=0) % 2)  # a chessboard of ±10
     labels = np.zeros((40, 40), np.int64)
     labels[:, 20:] = 1
-    layout = Layout(cells, labels, np.array([0, 8000]))
-    neighbourhood = Neighbourhood.in_order((40, 40))
+    layout = RegionLayout(cells, labels, np.array([0, 8000]))
+    adjacency = Adjacency.in_order((40, 40))
     credible = credible_cells(
-        layout, neighbourhood, Estimator(DiscreteLaplace(Fraction(5)), DiscreteLaplace(Fraction(5)))
+        layout, adjacency, Estimator(DiscreteLaplace(Fraction(5)), DiscreteLaplace(Fraction(5)))
     )
     credible = credible.reshape(40, 40)
     assert credible[:, :16].mean() > 0.9 and not credible[:, 24:].any()
-    alike = Alike.of(layout, neighbourhood, np.array([45, 0, 75, 70]), credible.reshape(-1))
+    alike = Alike.of(layout, adjacency, np.array([45, 0, 75, 70]), credible.reshape(-1))
     assert alike.count.tolist() == [5, 3, 1, 1]
     assert alike.siblings.tolist() == [795, 797, 799, 799]
     assert alike.rest[0] == pytest.approx(
         -cells[:, :20].sum() + cells[1, 4:7].sum() + cells[0, 5] + cells[2, 5]
     )
     quiet = Estimator(DiscreteLaplace(Fraction(1, 2)), DiscreteLaplace(Fraction(5)))
-    assert not credible_cells(layout, neighbourhood, quiet).any()
+    assert not credible_cells(layout, adjacency, quiet).any()
 
 
-def test_hundreds_of_siblings_are_no_neighbourhood(tmp_path: Path) -> None:
+def test_hundreds_of_siblings_are_not_looked_at(tmp_path: Path) -> None:
     values = Hierarchy.flat([f"v{i}" for i in range(90)])
     schema = Schema("flat", Fraction(1), attributes=(nominal("v", values),))
     release = experiment_release(

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import grown_regions
-from hushtable.families.regions.posterior import Estimator, Part
+from hushtable.families.regions.posterior import Estimator, Portion
 from hushtable.families.regions.read import RegionReader
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
@@ -33,7 +33,7 @@ SCALE = 1 / ALPHA
 
 def partition() -> np.ndarray:
     """Regions of the cells themselves: 10, 21 and 20 are alike, and so are the empty ones."""
-    return grown_regions(X.reshape(3, 3), Neighbourhood.of(SCHEMA, 1.0), 12)
+    return grown_regions(X.reshape(3, 3), Adjacency.of(SCHEMA, 1.0), 12)
 
 
 def test_equation_3() -> None:
@@ -66,7 +66,7 @@ def noisy() -> tuple[np.ndarray, np.ndarray]:
 def reader() -> RegionReader:
     cells, counts = noisy()
     return RegionReader(
-        Neighbourhood.of(SCHEMA, 1.0),
+        Adjacency.of(SCHEMA, 1.0),
         lambda: cells.reshape(3, 3),
         partition,
         lambda: counts,
@@ -79,11 +79,11 @@ QUERY = Box((CodeSet.single(1), CodeSet.of((1, 3))))  # x5 + x6
 
 def test_the_observations_of_the_query() -> None:
     """θ̃ = By with B's rows y5 + y6 and −y8 − y9 + y13."""
-    _, parts, _ = reader().parts((QUERY,), (), 1)
-    part = parts.part(0)
-    assert (part.cells, part.siblings) == (2, 2)
-    assert part.seen == pytest.approx(Y[5] + Y[6])
-    assert part.seen + part.apart == pytest.approx(Y[13] - Y[8] - Y[9])
+    _, portions, _ = reader().portions((QUERY,), (), 1)
+    portion = portions.portion(0)
+    assert (portion.cells, portion.siblings) == (2, 2)
+    assert portion.seen == pytest.approx(Y[5] + Y[6])
+    assert portion.seen + portion.apart == pytest.approx(Y[13] - Y[8] - Y[9])
 
 
 def test_the_posterior_mean() -> None:
@@ -98,7 +98,7 @@ def test_the_posterior_mean() -> None:
 def test_the_first_observation_alone_gives_the_first_curve() -> None:
     """Pr₁ of Figure 6: without the region's count, the sum of the cells and twice their noise."""
     far = Estimator(DiscreteLaplace(SCALE), DiscreteLaplace(Fraction(10**6)))
-    hill = far.posterior(Part(2, 2, Y[5] + Y[6], 0.0))
+    hill = far.posterior(Portion(2, 2, Y[5] + Y[6], 0.0))
     assert hill.mean == pytest.approx(Y[5] + Y[6], abs=0.1)
     assert hill.cumulants[1] == pytest.approx(4 * 20**2, rel=0.01)
 

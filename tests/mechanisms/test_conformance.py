@@ -15,7 +15,7 @@ from tests.shared_mechanisms import FORMS, NOISY, NOISY_ERRORS, remove_noisy
 import hushtable
 from hushtable.cli.main import app
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
 from hushtable.release import Release
 from hushtable.schema import Schema

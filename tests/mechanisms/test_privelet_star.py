@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.linear.ask import privelet_star as module
 from hushtable.families.linear.ask.privelet_star import shrinkage, thresholds_of
 from hushtable.families.linear.bands import UNIT, Bands, bands_of, runs_of
@@ -25,7 +25,7 @@ from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Haar, Identity, Nominal, Product
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 
 
@@ -223,10 +223,10 @@ def readers(
 MIXED = Product((Identity(3), Haar(32), Nominal(9, ((0, 9), (0, 4), (4, 9)))))
 
 
-def regions(seed: int) -> list[Region]:
+def asked_boxes(seed: int) -> list[Boxes]:
     """Boxes, pairs of boxes and single cells."""
     random = np.random.default_rng(seed)
-    found: list[Region] = [(Box.full(MIXED.shape),)]
+    found: list[Boxes] = [(Box.full(MIXED.shape),)]
     for _ in range(10):
         ends = [np.sort(random.choice(size + 1, 2, replace=False)) for size in MIXED.shape]
         sets = [CodeSet.of((int(low), int(high))) for low, high in ends]
@@ -244,11 +244,11 @@ def test_intervals_hold_those_of_the_answers_without_shrinking(seed: int) -> Non
         MIXED, noisy_coefficients(MIXED, counts, Fraction(5), seed), Fraction(5)
     )
     moved = 0
-    for region in regions(seed):
-        (value, law), (before, noise) = shrunken.count(region), plain.count(region)
+    for boxes in asked_boxes(seed):
+        (value, law), (before, noise) = shrunken.count(boxes), plain.count(boxes)
         shift = abs(before - value)
         moved += shift > 0.1
-        assert law == shrunken.law(region)
+        assert law == shrunken.law(boxes)
         assert law.variance == pytest.approx(noise.variance + shift**2, rel=1e-9)
         for confidence in (0.5, 0.95):
             half = noise.half_width(confidence) + shift
@@ -263,7 +263,7 @@ def test_where_nothing_was_shrunk_the_law_of_the_noise_is_known() -> None:
     whole = (Box.full(MIXED.shape),)
     assert shrunken.count(whole) == plain.count(whole)
     assert shrunken.law(whole).half_width(0.9) == plain.law(whole).half_width(0.9)
-    somewhere = regions(1)[1]
+    somewhere = asked_boxes(1)[1]
     assert shrunken.law(somewhere).half_width(0.9) > plain.law(somewhere).half_width(0.9)
 
 

@@ -19,7 +19,7 @@ import hushtable
 from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.auditing.small_tables import Holdings
 from hushtable.errors import HushError, OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.linear.ask.privelet import identity_axes, wavelets
 from hushtable.families.linear.bounds import sensitivity_bound, variance_bound
@@ -288,9 +288,9 @@ def test_with_all_axes_plain_it_is_basic(neighbours: Neighbours) -> None:
     assert np.array_equal(plain.arrays["coefficients"], basic.arrays["cells"])
     assert plain.noise["scale"] == basic.noise["scale"]
     for box in all_boxes(schema.shape)[::11]:
-        region = (Box(tuple(CodeSet.of(ends) for ends in box)),)
-        law = reader_of(plain).law(region)
-        known = NoiseSum.of(DiscreteLaplace(Fraction(basic.noise["scale"])), region[0].cells)
+        boxes = (Box(tuple(CodeSet.of(ends) for ends in box)),)
+        law = reader_of(plain).law(boxes)
+        known = NoiseSum.of(DiscreteLaplace(Fraction(basic.noise["scale"])), boxes[0].cells)
         assert law.variance == pytest.approx(known.variance, rel=1e-12)
         assert law.half_width(0.95) == known.half_width(0.95)
 

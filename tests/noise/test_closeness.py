@@ -14,7 +14,7 @@ import pytest
 from noise_laws import digit_cdf, exp_of, high_cdf, laplace_pmf
 from scipy.stats import binom
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.thresholds import descending_thresholds

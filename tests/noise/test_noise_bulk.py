@@ -24,7 +24,7 @@ from noise_laws import (
 from numpy.lib.stride_tricks import as_strided
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.noise import bulk, exact
 from hushtable.kernel.noise.bulk import EntropyNoise, sample_geometric
 from hushtable.kernel.noise.closeness import EXACT_ETA, laplace_eta

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import hushtable.kernel.noise
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.noise.entropy import Keystream, SystemEntropy
 
 KEY = bytes(range(32))
@@ -135,13 +135,13 @@ def test_forked_children_draw_differently(held):
 
 
 def test_a_seeded_source_repeats_and_is_not_private():
-    def family(seed: int) -> list[bytes]:
+    def forked(seed: int) -> list[bytes]:
         source = SeededEntropy(seed)
         child, sibling = source.spawn(), source.spawn()
         return [draw(s) for s in (source, child, sibling, child.spawn())]
 
-    assert family(1) == family(1)
-    assert len({*family(1), *family(2), *family(12)}) == 12
+    assert forked(1) == forked(1)
+    assert len({*forked(1), *forked(2), *forked(12)}) == 12
     assert not SeededEntropy(1).private
     assert not SeededEntropy(1).spawn().private
 
@@ -159,7 +159,7 @@ def test_no_ordinary_generator_and_no_seed_in_this_package():
 def test_only_the_bulk_sampler_needs_the_compiler():
     script = (
         "import sys, hushtable.kernel.noise.exact, hushtable.kernel.noise.tables;"
-        "import hushtable.evaluation.entropy;"
+        "import hushtable.evaluation.seeded_entropy;"
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

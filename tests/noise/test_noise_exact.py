@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from noise_laws import enumerate_outcomes, fits, laplace_cdf
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.noise import exact
 
 

@@ -9,22 +9,31 @@ import pytest
 
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.generators import continuous
-from hushtable_papers.ispe_tasks import ANY, SWEEPS, Grid, comparison_tasks, sweep_tasks, tree_tasks
+from hushtable_papers.ispe_tasks import (
+    ANY,
+    SWEEPS,
+    GridTable,
+    comparison_tasks,
+    sweep_tasks,
+    tree_tasks,
+)
 
 
 @pytest.fixture(scope="module")
-def grid() -> Grid:
-    return Grid.made_up(continuous(3_000, side=16))
+def grid() -> GridTable:
+    return GridTable.made_up(continuous(3_000, side=16))
 
 
-def test_a_sweep_has_a_row_for_every_value_and_kind_of_question(tmp_path: Path, grid: Grid) -> None:
+def test_a_sweep_has_a_row_for_every_value_and_kind_of_question(
+    tmp_path: Path, grid: GridTable
+) -> None:
     rows = run_experiment(sweep_tasks(grid, "xi", repetitions=1), tmp_path).to_pylist()
     assert {row["xi"] for row in rows} == set(map(float, SWEEPS["xi"]))
     assert {row["questions"] for row in rows} == {"cells", "ranges"}
     assert all(row["posterior"] > 0 and row["consistency"] > 0 for row in rows)
 
 
-def test_neighbours_help_with_cells_of_a_smooth_table(tmp_path: Path, grid: Grid) -> None:
+def test_neighbours_help_with_cells_of_a_smooth_table(tmp_path: Path, grid: GridTable) -> None:
     rows = run_experiment(comparison_tasks(grid, repetitions=3), tmp_path).to_pylist()
     mean = {
         name: np.mean([row[name] for row in rows if row["size"] == 1])

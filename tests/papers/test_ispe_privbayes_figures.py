@@ -17,7 +17,7 @@ from tests.shared_sizes import some_of
 
 from hushtable.errors import DataError
 from hushtable.schema import IntegerRange, Schema, ordinal
-from hushtable_papers import Setting, ispe, privbayes, reproduce, synthetic_rows
+from hushtable_papers import Scope, ispe, privbayes, reproduce, synthetic_rows
 from hushtable_papers.claims import (
     NOISE,
     Claim,
@@ -30,7 +30,7 @@ from hushtable_papers.claims import (
     judge,
 )
 from hushtable_papers.figure import Figure
-from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, Grid
+from hushtable_papers.ispe_tasks import ANY, BUDGETS, SWEEPS, GridTable
 from hushtable_papers.real_tables import adult
 from hushtable_papers.synthetic_rows import (
     CodedTable,
@@ -55,7 +55,7 @@ FIGURES = [*ispe.FIGURES, *privbayes.FIGURES]
     "figure", some_of(FIGURES, [ispe.FIGURES[0], privbayes.FIGURES[0]]), ids=lambda f: f.name
 )
 def test_a_figure_runs_draws_and_judges(tmp_path: Path, figure: Figure) -> None:
-    done = reproduce(figure, tmp_path, Setting(quick=True))
+    done = reproduce(figure, tmp_path, Scope(quick=True))
     assert done.statements and all(any(c.isdigit() for c in s.seen) for s in done.statements)
     assert done.plots and all(plot.read_bytes()[:4] == b"\x89PNG" for plot in done.plots)
     results = pq.read_table(tmp_path / figure.name / "results.parquet")
@@ -64,10 +64,10 @@ def test_a_figure_runs_draws_and_judges(tmp_path: Path, figure: Figure) -> None:
 
 def test_adult_takes_part_where_it_is_given(tmp_path: Path) -> None:
     folder = made_up_adult(tmp_path)
-    (grid,) = [g for g in ispe.grids(Setting(True, {"adult": folder})) if g.name == "adult"]
+    (grid,) = [g for g in ispe.grids(Scope(True, {"adult": folder})) if g.name == "adult"]
     assert grid.rows == 4 and grid.schema.shape == (74, 16)
-    assert privbayes.table(Setting(True, {"adult": folder})).name == "adult"
-    keys = [task.key for task in ispe.FIGURES[0].tasks(Setting(True, {"adult": folder}))]
+    assert privbayes.table(Scope(True, {"adult": folder})).name == "adult"
+    keys = [task.key for task in ispe.FIGURES[0].tasks(Scope(True, {"adult": folder}))]
     assert {key["data"] for key in keys} == {"continuous", "random", "adult"}
 
 
@@ -77,7 +77,7 @@ def test_an_absent_adult_table_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_schooling_is_in_order(tmp_path: Path) -> None:
-    grid = Grid.adult(made_up_adult(tmp_path))
+    grid = GridTable.adult(made_up_adult(tmp_path))
     held = dict(zip(grid.counts.codes.tolist(), grid.counts.counts.tolist(), strict=True))
     assert held == {(17 - 17) * 16 + 6: 1, (30 - 17) * 16 + 12: 2, (90 - 17) * 16 + 15: 1}
 

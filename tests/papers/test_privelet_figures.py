@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from tests.shared_sizes import some_of
 
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
 from hushtable.evaluation.range_errors import Known
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.generators import brazil, timing
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable_papers import (
     FIGURES,
-    Setting,
+    Scope,
     Statement,
     privelet_census,
     privelet_time,
@@ -33,7 +33,7 @@ from hushtable_papers.coarser import coarser_counts, coarser_schema
 from hushtable_papers.privelet_census import basic_fails
 from hushtable_papers.privelet_claims import BASIC_FAILS
 
-QUICK = Setting(quick=True)
+QUICK = Scope(quick=True)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ QUICK = Setting(quick=True)
     ],
 )
 def test_the_full_size_is_the_papers(name: str, rows: int, domain: str) -> None:
-    keys = [task.key for task in FIGURES[name].tasks(Setting())]
+    keys = [task.key for task in FIGURES[name].tasks(Scope())]
     assert {(k["rows"], k["domain"], k["asked"], k["neighbours"]) for k in keys} == {
         (rows, domain, 40_000, "replace-one")
     }
@@ -60,7 +60,7 @@ def test_the_full_size_is_the_papers(name: str, rows: int, domain: str) -> None:
 
 
 def test_the_full_times_are_the_papers() -> None:
-    keys = [task.key for task in FIGURES["privelet-time"].tasks(Setting())]
+    keys = [task.key for task in FIGURES["privelet-time"].tasks(Scope())]
     along_rows = [(k["rows"], k["cells"]) for k in keys if k["along"] == "rows"]
     assert along_rows == [(n * 10**6, 2**24) for n in range(1, 6)]
     sides = (45, 54, 64, 76, 91)  # the nearest to the fourth roots of 2^22 … 2^26

@@ -14,7 +14,7 @@ import pytest
 
 from hushtable.errors import DataError, OptionError
 from hushtable.evaluation.experiment import Task
-from hushtable_papers import FIGURES, Figure, Setting, reproduce
+from hushtable_papers import FIGURES, Figure, Scope, reproduce
 from hushtable_papers.claims import Claim, Look, NotMeasuredError, Results
 from hushtable_papers.figure import Plot
 from hushtable_papers.real_tables import adult
@@ -35,17 +35,17 @@ class Fake:
             "fake", "A fake | figure", self.tasks, [Written("error", "", "number")], CLAIMS
         )
 
-    def tasks(self, setting: Setting) -> list[Task]:
-        return [self.task(n, setting) for n in range(setting.size(2, 12))]
+    def tasks(self, scope: Scope) -> list[Task]:
+        return [self.task(n, scope) for n in range(scope.size(2, 12))]
 
-    def task(self, number: int, setting: Setting) -> Task:
+    def task(self, number: int, scope: Scope) -> Task:
         def measure() -> Iterable[dict[str, Any]]:
             if number == self.stop_at:
                 raise KeyboardInterrupt
             self.runs.append(number)
             return [{"error": number * 0.5}]
 
-        return Task({"rows": setting.size(10, 1000), "number": number, "note": None}, measure)
+        return Task({"rows": scope.size(10, 1000), "number": number, "note": None}, measure)
 
 
 class Written(Plot):
@@ -93,7 +93,7 @@ def test_a_verdict_has_the_sizes_the_statements_and_the_plots(tmp_path: Path) ->
 
 
 def test_a_quick_run_judges_nothing(tmp_path: Path) -> None:
-    done = reproduce(Fake().figure(), tmp_path, Setting(quick=True))
+    done = reproduce(Fake().figure(), tmp_path, Scope(quick=True))
     assert [statement.holds for statement in done.statements] == [None, None, None]
     told = [statement.why for statement in done.statements]
     assert told == [
@@ -126,9 +126,9 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_figure_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
-    setting = Setting(quick=True, data={"adult": tmp_path})
+    scope = Scope(quick=True, data={"adult": tmp_path})
     with pytest.raises(DataError, match=r"adult\.csv"):
-        reproduce(FIGURES["privbayes-marginals"], tmp_path / "here", setting)
+        reproduce(FIGURES["privbayes-marginals"], tmp_path / "here", scope)
     assert not list(tmp_path.iterdir())
 
 
@@ -160,7 +160,7 @@ def test_the_figures_that_are_said_to_read_a_table_do() -> None:
     assert READERS.keys() == REAL_TABLES.keys()
     for name, figure in FIGURES.items():
         watched = Watched()
-        figure.tasks(Setting(quick=True, data=watched))
+        figure.tasks(Scope(quick=True, data=watched))
         assert watched.asked == {table for table in READERS if name in READERS[table]}
 
 
@@ -168,7 +168,7 @@ def test_every_figure_has_a_name_a_title_and_a_quick_size() -> None:
     assert FIGURES.keys() >= {"privelet-brazil", "privelet-us", "privelet-time"}
     for name, figure in FIGURES.items():
         assert name == figure.name and figure.title and figure.minutes > 0
-        assert len({task.text for task in figure.tasks(Setting(quick=True))}) > 1
+        assert len({task.text for task in figure.tasks(Scope(quick=True))}) > 1
 
 
 @pytest.fixture
@@ -237,18 +237,18 @@ def test_a_stopped_run_says_that_it_goes_on(hush: Hush, fake: Fake) -> None:
 def test_real_tables_are_handed_to_the_figure(
     hush: Hush, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Setting] = []
+    seen: list[Scope] = []
 
-    def tasks(setting: Setting) -> list[Task]:
-        seen.append(setting)
-        return fake.tasks(setting)
+    def tasks(scope: Scope) -> list[Task]:
+        seen.append(scope)
+        return fake.tasks(scope)
 
     monkeypatch.setitem(FIGURES, "fake", replace(fake.figure(), tasks=tasks))
     monkeypatch.setitem(READERS, "adult", ("fake",))
     monkeypatch.setitem(REAL_TABLES, "adult", lambda folder: None)
     Path("mine").mkdir()
     assert hush("fake", "--quick", "--data", "adult=mine")[0] == 0
-    assert seen == [Setting(quick=True, data={"adult": Path("mine")})]
+    assert seen == [Scope(quick=True, data={"adult": Path("mine")})]
 
 
 def test_each_real_table_is_read_by_its_name(hush: Hush) -> None:

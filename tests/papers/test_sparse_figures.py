@@ -12,16 +12,16 @@ import pytest
 from tests.shared_sizes import some_of
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
 from hushtable.evaluation.experiment import run_experiment
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import Counts
 from hushtable_papers.claims import Statement
-from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.figure import Figure, Scope
 from hushtable_papers.sparse import FIGURES
 from hushtable_papers.sparse_errors import (
-    Asked,
     MadeUp,
     Method,
+    QuerySizes,
     error_tasks,
     sizes_up_to,
     summary_of,
@@ -37,7 +37,7 @@ Rows = list[dict[str, Any]]
 
 @pytest.mark.parametrize("figure", some_of(FIGURES, FIGURES[:1]), ids=lambda figure: figure.name)
 def test_a_quick_run_measures_draws_and_judges(figure: Figure, tmp_path: Path) -> None:
-    tasks = figure.tasks(Setting(quick=True))
+    tasks = figure.tasks(Scope(quick=True))
     results = run_experiment(tasks, tmp_path)
     assert results.num_rows >= len(tasks) > 0
     measure = "microseconds" if figure.name == "sparse-throughput" else "absolute_error"
@@ -51,8 +51,8 @@ def test_a_quick_run_measures_draws_and_judges(figure: Figure, tmp_path: Path) -
 
 def test_the_full_size_has_other_tasks_than_the_quick_one() -> None:
     for figure in FIGURES:
-        quick = {task.text for task in figure.tasks(Setting(quick=True))}
-        full = [task.text for task in figure.tasks(Setting())]
+        quick = {task.text for task in figure.tasks(Scope(quick=True))}
+        full = [task.text for task in figure.tasks(Scope())]
         assert len(full) == len(set(full)) > len(quick) and not quick & set(full)
 
 
@@ -64,7 +64,7 @@ def test_errors_are_those_of_the_summary(tmp_path: Path) -> None:
     table, method = MadeUp(cells=1000), Method("geometric", "geometric")
     found = []
     for kind in ("ranges", "subsets"):
-        asked = Asked((1000,), each=1, kind=kind)
+        asked = QuerySizes((1000,), each=1, kind=kind)
         tasks = error_tasks("whole", table, [method], asked, repetitions=2)
         found.append(run_experiment(tasks, tmp_path / kind).to_pylist())
     for ranges, subsets in zip(*found, strict=True):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import Product
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Box, Region
+from hushtable.query.box import Box, Boxes
 from hushtable.schema import Schema
 from hushtable.workload import Workload
 from hushtable.workload.intervals import AllRanges, Along, Listed
@@ -59,12 +59,12 @@ def all_questions(workload: Workload) -> Iterator[tuple[NDArray[np.float64], flo
             cells[tuple(slice(*ends) for ends in box)] = 1
             yield cells, box_set.weight / len(boxes)
     for question in workload.questions:
-        yield cells_of(question.region, workload.shape), question.weight
+        yield cells_of(question.boxes, workload.shape), question.weight
 
 
-def cells_of(region: Region, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def cells_of(boxes: Boxes, shape: tuple[int, ...]) -> NDArray[np.float64]:
     cells = np.zeros(shape)
-    for box in region:
+    for box in boxes:
         assert isinstance(box, Box)
         codes = [[c for a, b in part.intervals for c in range(a, b)] for part in box.sets]
         cells[np.ix_(*codes)] += 1

@@ -68,7 +68,7 @@ def test_a_family_is_planned_because_it_is_registered(monkeypatch: pytest.Monkey
     schema = schema_of(AGE, JOB)
     best = plan(schema, epsilon="1").forecasts[0]
     toy: Any = ModuleType("hushtable.families.toy.forecast")
-    toy.forecasts = lambda task: [replace(best, mechanism="toy", rmse=best.rmse / 2)]
+    toy.forecasts = lambda purpose: [replace(best, mechanism="toy", rmse=best.rmse / 2)]
     monkeypatch.setitem(sys.modules, toy.__name__, toy)
     monkeypatch.setitem(FAMILIES, "toy", Family({"toy": "toy"}, (), forecasts="exact"))
     found = plan(schema, epsilon="1")

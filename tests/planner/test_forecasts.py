@@ -24,8 +24,8 @@ from plan_cases import (
 )
 
 import hushtable
-from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.families.forecast import Forecast, Task
+from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.families.forecast import Forecast, Purpose
 from hushtable.families.linear.gains import mean_gains
 from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
@@ -40,7 +40,7 @@ from hushtable.query.batch import accumulate, box_sums
 from hushtable.schema import Schema
 from hushtable.workload import read_workload
 from hushtable.workload.intervals import AllRanges, Listed, some_of
-from hushtable.workload.text import from_sql
+from hushtable.workload.parsing import from_sql
 
 WORKLOADS = ("ranges", "prefixes", "identity", "total", "paper", "marginals:1", "nodes")
 SCHEMAS = {
@@ -68,12 +68,12 @@ AXES: list[AxisTransform] = [
 def test_the_mean_over_all_ranges_is_the_mean_over_all_ranges(
     axis: AxisTransform, undeclared: int
 ) -> None:
-    family = AllRanges(axis.size - undeclared)
-    pairs = [(a, b) for b in range(family.codes + 1) for a in range(b)]
+    asked = AllRanges(axis.size - undeclared)
+    pairs = [(a, b) for b in range(asked.codes + 1) for a in range(b)]
     listed = mean_gains(reading_of(axis), Listed.of(pairs))
-    assert family.count == len(pairs)
-    assert mean_gains(reading_of(axis), family) == pytest.approx(listed, rel=1e-12, abs=1e-12)
-    assert np.array_equal(np.sort(some_of(family, 10**4)), np.sort(np.array(pairs).T))
+    assert asked.count == len(pairs)
+    assert mean_gains(reading_of(axis), asked) == pytest.approx(listed, rel=1e-12, abs=1e-12)
+    assert np.array_equal(np.sort(some_of(asked, 10**4)), np.sort(np.array(pairs).T))
 
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)
@@ -126,7 +126,7 @@ def test_questions_of_several_boxes_share_noise() -> None:
     schema = schema_of(AGE, JOB)
     sql = "age <> 3 OR job = 'office'; age IN (0, 2, 5) AND job <> 'clerk'; age < 2 OR age > 4"
     asked = from_sql(sql, schema)
-    assert len(asked.questions) == 3 and max(len(q.region) for q in asked.questions) > 1
+    assert len(asked.questions) == 3 and max(len(q.boxes) for q in asked.questions) > 1
     found = plan(schema, epsilon="1", workload=asked)
     cells = [q for q, _ in all_questions(asked)]
     for forecast in found.forecasts:
@@ -155,8 +155,8 @@ def measured_mse(forecast: Forecast, starts: Any, stops: Any, releases: int) -> 
 @pytest.mark.parametrize("schema", [line(300), square(24)], ids=["line", "square"])
 def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
     found = plan(schema, epsilon="1", workload="ranges", budgets=True)
-    family = AllRanges(schema.shape[0])
-    pairs = np.array([(a, b) for b in range(family.codes + 1) for a in range(b)])
+    asked = AllRanges(schema.shape[0])
+    pairs = np.array([(a, b) for b in range(asked.codes + 1) for a in range(b)])
     chosen = np.random.default_rng(3).integers(0, len(pairs), (4000, len(schema.shape)))
     starts, stops = pairs[chosen, 0], pairs[chosen, 1]
     for forecast in found.forecasts:
@@ -165,11 +165,11 @@ def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
 
 
 def test_budgets_of_levels_help_and_are_optional() -> None:
-    family = Listed.of([(0, 5), (5, 9), *((k, k + 1) for k in range(9))])
+    asked = Listed.of([(0, 5), (5, 9), *((k, k + 1) for k in range(9))])
     tree = Tree(9, ((0, 9), (0, 5), (5, 9)), root=False)
-    shared = with_budgets(tree, family)
+    shared = with_budgets(tree, asked)
     assert shared.shares is not None and sum(shared.shares) == 1
-    assert tree_cost(shared, *some_of(family, 100)) < tree_cost(tree, *some_of(family, 100))
+    assert tree_cost(shared, *some_of(asked, 100)) < tree_cost(tree, *some_of(asked, 100))
     schema = schema_of(JOB)
     with_shares = plan(schema, epsilon="0.1", workload="nodes", budgets=True).forecasts[0]
     without = plan(schema, epsilon="0.1", workload="nodes").forecasts[0]
@@ -189,7 +189,7 @@ def test_the_recommended_one_never_loses(
     schema = schema_of(*attributes, neighbours=neighbours)
     found = plan(schema, epsilon=epsilon, workload=" + ".join(parts))
     best = found.recommended
-    variances = Variances(Task(schema, found.epsilon, found.workload))
+    variances = Variances(Purpose(schema, found.epsilon, found.workload))
     for forecast in found.forecasts:
         assert best.rmse <= forecast.rmse * (1 + 1e-9)
     mixed = next(f for f in found.forecasts if f.mechanism == "mixed")

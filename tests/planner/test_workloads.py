@@ -13,7 +13,7 @@ from hushtable.errors import HushError, OptionError
 from hushtable.families.linear.choices import choices, describe, parse
 from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
 from hushtable.workload.intervals import AllRanges
-from hushtable.workload.text import from_sql, read_workload
+from hushtable.workload.parsing import from_sql, read_workload
 
 SCHEMA = schema_of(AGE, JOB, SEX, GRADE)
 
@@ -22,7 +22,7 @@ def boxes(text: str) -> int:
     return sum(boxes.count for boxes in read_workload(text, SCHEMA).box_sets)
 
 
-def test_families_have_as_many_boxes_as_there_are_combinations() -> None:
+def test_box_sets_have_as_many_boxes_as_there_are_combinations() -> None:
     ranges, nodes, sexes, grades = (
         28,
         8,
@@ -43,11 +43,11 @@ def test_families_have_as_many_boxes_as_there_are_combinations() -> None:
 
 
 def test_numbers_of_conditions_weigh_the_same_in_the_paper_s_workload() -> None:
-    families = read_workload("paper", SCHEMA).box_sets
+    box_sets = read_workload("paper", SCHEMA).box_sets
     by_size: dict[int, float] = {}
-    for family in families:
-        asked = sum(along.count > 1 for along in family.along)
-        by_size[asked] = by_size.get(asked, 0) + family.weight
+    for boxes in box_sets:
+        asked = sum(along.count > 1 for along in boxes.along)
+        by_size[asked] = by_size.get(asked, 0) + boxes.weight
     assert by_size == pytest.approx(dict.fromkeys((1, 2, 3, 4), 0.25))
 
 
@@ -135,8 +135,8 @@ def test_other_questions_are_refused_in_one_line(sql: str) -> None:
 
 def test_what_can_be_chosen_along_an_axis_can_be_written_and_read() -> None:
     for attribute in SCHEMA.attributes:
-        family = AllRanges(attribute.declared)
-        for axis in choices(attribute, [family], budgets=True):
+        asked = AllRanges(attribute.declared)
+        for axis in choices(attribute, [asked], budgets=True):
             assert parse(describe(axis), attribute) == axis
 
 

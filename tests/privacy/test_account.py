@@ -77,11 +77,11 @@ def test_what_the_root_cannot_pay_changes_nothing_anywhere() -> None:
     inner, neighbour = part.split(2, "add-remove")
     inner.charge(Fraction(1))
     other.charge(Fraction(1))
-    family = (root, part, other, inner, neighbour)
-    before = [(account.spent, account.left) for account in family]
+    accounts = (root, part, other, inner, neighbour)
+    before = [(account.spent, account.left) for account in accounts]
     with pytest.raises(BudgetError):
         neighbour.charge(Fraction(5, 2))
-    assert [(account.spent, account.left) for account in family] == before
+    assert [(account.spent, account.left) for account in accounts] == before
     neighbour.charge(Fraction(2))
     assert (root.left, inner.left, neighbour.left) == (0, 1, 0)
 

@@ -54,14 +54,14 @@ def random_fit(
     random = np.random.default_rng(seed)
     conditionals = []
     for link in network.links:
-        weights = random.random(network.shape(link.family)) ** 3
+        weights = random.random(network.shape(link.table)) ** 3
         weights[weights < 0.02] = 0.0
         weights += least
         weights[..., 0] += 0.01
         conditionals.append(weights / weights.sum(axis=-1, keepdims=True))
     joint = joint_of(network, conditionals) * total
     tables = tuple(marginal(network, joint, table) for table in network.measured)
-    families = [marginal(network, joint, link.family) for link in network.links]
+    joints = [marginal(network, joint, link.table) for link in network.links]
     noise = [np.rint(random.laplace(0, 2, table.shape)) for table in tables]
     noisy = (np.rint(table) + more for table, more in zip(tables, noise, strict=True))
     return FittedNetwork(
@@ -77,7 +77,7 @@ def random_fit(
         variances=tuple(DiscreteLaplace(Fraction(2 + i)).variance for i in range(len(tables))),
         tables=tables,
         conditionals=tuple(conditionals),
-        parent_counts=tuple(family.sum(axis=-1) for family in families),
+        parent_counts=tuple(table.sum(axis=-1) for table in joints),
     )
 
 
@@ -90,7 +90,7 @@ def joint_of(network: Network, conditionals: list[NDArray[np.float64]]) -> NDArr
     joint = np.ones(network.schema.shape)
     for cell in itertools.product(*map(range, network.schema.shape)):
         for link, conditional in zip(network.links, conditionals, strict=True):
-            place = tuple(int(network.levels[a][level][cell[a]]) for a, level in link.family)
+            place = tuple(int(network.levels[a][level][cell[a]]) for a, level in link.table)
             joint[cell] *= conditional[place]
     return joint
 

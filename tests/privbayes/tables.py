@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import hushtable
 from hushtable.auditing.transcript import NoNoise
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.network.ask.privbayes import PrivBayes
 from hushtable.families.network.network import Network
 from hushtable.kernel.counting import CodedColumns

@@ -38,7 +38,7 @@ def test_distributions_are_distributions(name: str) -> None:
         for table in fitted.tables:
             assert (table >= 0).all() and table.sum() == pytest.approx(fitted.total)
         for link, conditional in zip(network.links, fitted.conditionals, strict=True):
-            assert conditional.shape == network.shape(link.family)
+            assert conditional.shape == network.shape(link.table)
             assert (conditional >= 0).all() and np.allclose(conditional.sum(axis=-1), 1)
 
 
@@ -146,12 +146,12 @@ def test_the_total_is_a_mean_by_precision_and_a_declared_one_is_taken() -> None:
 
 def test_parents_that_nobody_has_borrow_from_all() -> None:
     """As many rows of everyone's distribution as a cell has noise, wherever there are few."""
-    family = np.array([[10.0, 30.0], [0.0, 0.0], [4.0, 0.0]])
-    found = network_fit._conditional(family, noise=2.0)
+    table = np.array([[10.0, 30.0], [0.0, 0.0], [4.0, 0.0]])
+    found = network_fit._conditional(table, noise=2.0)
     everyone = np.array([14, 30]) / 44
     assert np.allclose(found[1], everyone)
-    assert np.allclose(found[0], (family[0] + 2 * everyone) / 42)
-    assert np.allclose(found[2], (family[2] + 2 * everyone) / 6)
+    assert np.allclose(found[0], (table[0] + 2 * everyone) / 42)
+    assert np.allclose(found[2], (table[2] + 2 * everyone) / 6)
 
 
 def test_maps_between_tables_follow_the_levels() -> None:

@@ -64,12 +64,12 @@ def test_cells_are_the_product_of_the_conditionals(name: str) -> None:
 @every_network
 def test_groups_are_boxes(name: str) -> None:
     reader = reader_of(random_fit(network_of(name)))
-    region = parse_where("age > 1 AND NOT job = 'office' OR grade = 2", SCHEMA)
+    boxes = parse_where("age > 1 AND NOT job = 'office' OR grade = 2", SCHEMA)
     ages, jobs = [(0, 2), (2, 5), (6, 7)], [(0, 2), (2, 5), (5, 6)]
-    found = reader.group(region, [(1, jobs), (0, ages)])
+    found = reader.group(boxes, [(1, jobs), (0, ages)])
     for row, ((a, b), (c, d)) in enumerate(itertools.product(jobs, ages)):
         cut = Box((CodeSet.of((c, d)), CodeSet.of((a, b)), CodeSet.full(2), CodeSet.full(4)))
-        value, law = reader.count(tuple(box.intersection(cut) for box in region))
+        value, law = reader.count(tuple(box.intersection(cut) for box in boxes))
         assert found.values[row] == pytest.approx(value, abs=1e-9)
         assert found.laws[found.law_of_row[row]].variance == pytest.approx(law.variance)
 
@@ -94,24 +94,24 @@ def test_ranges_are_boxes(name: str) -> None:
 def test_the_error_is_that_of_the_delta_method(name: str, where: str) -> None:
     """Move every cell of every measured table a little, and refit: the slopes are the same."""
     fitted = random_fit(network_of(name), seed=3, least=0.05)
-    reader, region = reader_of(fitted), parse_where(where, SCHEMA)
-    value = reader.count(region)[0]
-    boxes = [reader._weights(box, (), ()) for box in region]
-    variance = reader._estimate(boxes, 1)[1][0]
+    reader, boxes = reader_of(fitted), parse_where(where, SCHEMA)
+    value = reader.count(boxes)[0]
+    weights = [reader._weights(box, (), ()) for box in boxes]
+    variance = reader._estimate(weights, 1)[1][0]
     expected = (value / fitted.total) ** 2 * fitted.total_variance
     for i, table in enumerate(fitted.tables):
         for cell in np.ndindex(table.shape):
-            slope = (_moved(fitted, region, i, cell, 1e-4) - value) / 1e-4
+            slope = (_moved(fitted, boxes, i, cell, 1e-4) - value) / 1e-4
             expected += fitted.variances[i] * slope**2
     assert variance == pytest.approx(expected, rel=1e-3)
 
 
-def _moved(fitted: FittedNetwork, region: object, i: int, cell: object, by: float) -> float:
+def _moved(fitted: FittedNetwork, boxes: object, i: int, cell: object, by: float) -> float:
     tables = [table.copy() for table in fitted.tables]
     tables[i][cell] += by
-    families = [project(fitted.network, tables, link) for link in fitted.network.links]
-    conditionals = tuple(family / family.sum(axis=-1, keepdims=True) for family in families)
-    return reader_of(replace(fitted, conditionals=conditionals)).count(region)[0]
+    joint = [project(fitted.network, tables, link) for link in fitted.network.links]
+    conditionals = tuple(table / table.sum(axis=-1, keepdims=True) for table in joint)
+    return reader_of(replace(fitted, conditionals=conditionals)).count(boxes)[0]
 
 
 def test_what_is_too_entangled_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

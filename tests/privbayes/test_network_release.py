@@ -18,7 +18,7 @@ from tables import as_table, binary_schema, chain, mixed, mixed_schema, publish
 import hushtable
 from hushtable.cli.main import run
 from hushtable.errors import OptionError, QueryError, ReleaseError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box
@@ -85,10 +85,10 @@ def test_errors_cover_the_noise(tmp_path: Path) -> None:
         fitted = fit(network, tables, noises=noises, rows=4000, rows_noise=None)
         reader = NetworkReader(network, lambda fitted=fitted: fitted)
         for where in ("age < 20", "job = 'field'", "sex = 'F' AND grade > 2"):
-            region = parse_where(where, schema)
-            boxes = [reader._weights(box, (), ()) for box in region]
+            boxes = parse_where(where, schema)
+            weights = [reader._weights(box, (), ()) for box in boxes]
             found.setdefault(where, []).append(
-                (reader.count(region)[0], reader._estimate(boxes, 1)[1][0])
+                (reader.count(boxes)[0], reader._estimate(weights, 1)[1][0])
             )
     for where, pairs in found.items():
         values, variances = np.array(pairs).T
@@ -121,9 +121,9 @@ def test_far_attributes_of_a_chain_are_still_answered(wide: Release) -> None:
 
 
 def test_held_groups_are_those_with_cells() -> None:
-    region = (Box.full((3, 4)),)
+    boxes = (Box.full((3, 4)),)
     groups = [(0, [(0, 1), (1, 1)]), (1, [(0, 2), (2, 4)])]
-    assert (held_by_group(region, groups) == (cells_by_group(region, groups) > 0)).all()
+    assert (held_by_group(boxes, groups) == (cells_by_group(boxes, groups) > 0)).all()
     huge = (Box.full((2,) * 100),)
     assert held_by_group(huge, [(0, [(0, 1), (1, 2)])]).tolist() == [True, True]
 
@@ -357,7 +357,7 @@ def test_a_network_that_is_none_is_refused(people: Release, tmp_path: Path, name
     assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_family_larger_than_memory_is_refused(people: Release) -> None:
+def test_a_table_larger_than_memory_is_refused(people: Release) -> None:
     from hushtable.families.network.network import Network
 
     schema = binary_schema(40)

@@ -153,7 +153,7 @@ def test_no_candidate_is_larger_than_useful() -> None:
     schema, options = mixed_schema(), Options()
     search = Search.of(schema, options, 3000, Shares.of(Fraction(1), options))
     links = list(privbayes.candidate_links(search, [0, 1], [2, 3]))
-    sizes = [math.prod(map(search.size, link.family)) for link in links if link.parents]
+    sizes = [math.prod(map(search.size, link.table)) for link in links if link.parents]
     assert max(sizes) <= search.cells and len(set(links)) == len(links)
     assert any(level > 0 for link in links for _, level in link.parents)
 
@@ -221,7 +221,7 @@ def test_levels_and_joins_are_recovered_at_a_large_epsilon() -> None:
         assert distance < 0.03, kept
 
 
-def test_the_first_families_nest_where_k_is_fixed() -> None:
+def test_the_first_tables_nest_where_k_is_fixed() -> None:
     for seed in range(3):
         _, network, _ = measured(
             chain(5000, 7), binary_schema(7), "5", seed=seed, degree=2, handicap=0, rows=5000

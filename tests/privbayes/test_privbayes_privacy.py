@@ -21,12 +21,12 @@ from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.auditing.small_tables import Holdings, Row
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder, Replay
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.network import network as networks
 from hushtable.families.network.ask import privbayes
 from hushtable.families.network.ask.privbayes import PrivBayes
 from hushtable.kernel.counting import CodedColumns
-from hushtable.kernel.curator import network_scores as families
+from hushtable.kernel.curator import network_scores
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import NEIGHBOURS
 from hushtable.schema import Labels, Schema, Unit, ordinal
@@ -168,7 +168,11 @@ def test_5_no_score_overflows() -> None:
 
 
 def test_6_there_is_no_normalised_information() -> None:
-    assert (families.Distance, families.Information, families.Assignment) == families.MEASURES
+    assert (
+        network_scores.Distance,
+        network_scores.Information,
+        network_scores.Assignment,
+    ) == network_scores.MEASURES
     with pytest.raises(OptionError, match="score must be R, I or F"):
         PrivBayes().check(mixed_schema(), epsilon=Fraction(1), settings={"score": "NMI"})
 

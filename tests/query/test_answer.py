@@ -114,7 +114,7 @@ def test_simultaneous_bars_are_wider_and_cover_all_rows():
 def test_rows_that_were_chosen_by_their_counts_have_bars_for_all_of_them():
     """The largest of many noisy counts is large because of its noise."""
     top = table().ordered([Order("count", descending=True)], limit=1)
-    assert top.simultaneous and top.family == 6
+    assert top.simultaneous and top.covered == 6
     assert top.half_widths[0] == table(simultaneous=True).half_widths[5] > table().half_widths[5]
     assert top.to_dict()["simultaneous"] and "all at once" in repr(top)
     for shown in (

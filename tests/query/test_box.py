@@ -70,8 +70,8 @@ def test_boxes_intersect_attribute_by_attribute(a, b, c, d):
     assert both.cells == len(codes(a) & codes(c)) * len(codes(b) & codes(d))
 
 
-def test_the_cells_of_a_region_are_those_of_its_boxes():
-    region = (Box((CodeSet.of((0, 2)), CodeSet.single(1))), Box((CodeSet.single(4),) * 2))
-    assert cells(region) == 3
+def test_the_cells_of_disjoint_boxes_add_up():
+    boxes = (Box((CodeSet.of((0, 2)), CodeSet.single(1))), Box((CodeSet.single(4),) * 2))
+    assert cells(boxes) == 3
     assert cells(()) == 0
     assert Box.full((3, 4)).cells == 12

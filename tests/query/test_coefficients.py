@@ -28,8 +28,8 @@ from hushtable.families.linear.read.shrunken import ShrunkenCoefficients
 from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cutting import Groups
+from hushtable.query.box import Box, Boxes, CodeSet
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseSum
 from hushtable.schema import Hierarchy, nominal
 
@@ -82,17 +82,17 @@ class Explicit:
     axes: tuple[AxisTransform, ...]
     values: NDArray[np.int64]
 
-    def weights(self, region: Region) -> NDArray[np.float64]:
-        """The weight of every coefficient in the sum over a region, cell by cell."""
+    def weights(self, boxes: Boxes) -> NDArray[np.float64]:
+        """The weight of every coefficient in the sum over disjoint boxes, cell by cell."""
         total = np.zeros(self.values.shape)
         for cell in np.ndindex(*(axis.size for axis in self.axes)):
-            if any(all(c in s for c, s in zip(cell, box.sets, strict=True)) for box in region):
+            if any(all(c in s for c, s in zip(cell, box.sets, strict=True)) for box in boxes):
                 rows = [estimator(axis)[c] for axis, c in zip(self.axes, cell, strict=True)]
                 total += outer(rows)
         return total
 
-    def value(self, region: Region) -> float:
-        return float((self.weights(region) * self.values).sum())
+    def value(self, boxes: Boxes) -> float:
+        return float((self.weights(boxes) * self.values).sum())
 
     def variances(self) -> NDArray[np.float64]:
         exact = [1.0 / (math.cosh(1 / (float(SCALE) * f)) - 1) for f in self.factors().flat]
@@ -101,8 +101,8 @@ class Explicit:
     def factors(self) -> NDArray[np.float64]:
         return outer([factors(axis) for axis in self.axes])
 
-    def variance(self, region: Region) -> float:
-        return float((self.weights(region) ** 2 * self.variances()).sum())
+    def variance(self, boxes: Boxes) -> float:
+        return float((self.weights(boxes) ** 2 * self.variances()).sum())
 
 
 def outer(vectors: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -121,21 +121,21 @@ def reader(axes: tuple[AxisTransform, ...], values: NDArray[Any]) -> NoisyCoeffi
 
 
 @st.composite
-def questions(draw: st.DrawFn, boxes: int = 3) -> tuple[Explicit, Region]:
+def questions(draw: st.DrawFn, most: int = 3) -> tuple[Explicit, Boxes]:
     axes = tuple(draw(st.lists(st.sampled_from(AXES), min_size=1, max_size=3)))
     shape = [axis.coefficients for axis in axes]
     seed = draw(st.integers(0, 2**32))
     values = np.random.default_rng(seed).integers(-1000, 1000, shape)
-    region, free = [], CodeSet.full(axes[0].size)  # boxes of a region are disjoint
-    for first in draw(st.lists(code_sets(axes[0].size), max_size=boxes)):
+    boxes, free = [], CodeSet.full(axes[0].size)  # boxes of a condition are disjoint
+    for first in draw(st.lists(code_sets(axes[0].size), max_size=most)):
         rest = tuple(draw(code_sets(axis.size)) for axis in axes[1:])
-        region.append(Box((first.intersection(free), *rest)))
+        boxes.append(Box((first.intersection(free), *rest)))
         free = free.intersection(first.complement(axes[0].size))
-    return Explicit(axes, values), tuple(region)
+    return Explicit(axes, values), tuple(boxes)
 
 
 @st.composite
-def groupings(draw: st.DrawFn, axes: tuple[AxisTransform, ...]) -> Groups:
+def all_cuts(draw: st.DrawFn, axes: tuple[AxisTransform, ...]) -> Cuts:
     chosen = draw(st.lists(st.sampled_from(range(len(axes))), unique=True))
     return [(axis, draw(node_ranges(axes[axis].size))) for axis in chosen]
 
@@ -149,25 +149,25 @@ pieces = st.sampled_from([1, 7, 50, 2**22])
 @settings(max_examples=150, deadline=None)
 @given(questions(), pieces)
 def test_a_count_and_its_variance_are_those_of_the_matrices(
-    question: tuple[Explicit, Region], piece: int
+    question: tuple[Explicit, Boxes], piece: int
 ) -> None:
-    explicit, region = question
+    explicit, boxes = question
     with mock.patch.object(module, "_PIECE", piece):
-        value, law = reader(explicit.axes, explicit.values).count(region)
-        assert reader(explicit.axes, explicit.values).law(region) == law
-    assert value == pytest.approx(explicit.value(region), rel=1e-9, abs=1e-7)
-    assert law.variance == pytest.approx(explicit.variance(region), rel=1e-9, abs=1e-12)
+        value, law = reader(explicit.axes, explicit.values).count(boxes)
+        assert reader(explicit.axes, explicit.values).law(boxes) == law
+    assert value == pytest.approx(explicit.value(boxes), rel=1e-9, abs=1e-7)
+    assert law.variance == pytest.approx(explicit.variance(boxes), rel=1e-9, abs=1e-12)
 
 
 @settings(max_examples=100, deadline=None)
 @given(questions(), pieces)
 def test_a_law_has_every_weight_as_often_as_it_occurs(
-    question: tuple[Explicit, Region], piece: int
+    question: tuple[Explicit, Boxes], piece: int
 ) -> None:
-    explicit, region = question
+    explicit, boxes = question
     with mock.patch.object(module, "_PIECE", piece):
-        law = reader(explicit.axes, explicit.values).law(region)
-    weights, each = np.abs(explicit.weights(region)), explicit.factors()
+        law = reader(explicit.axes, explicit.values).law(boxes)
+    weights, each = np.abs(explicit.weights(boxes)), explicit.factors()
     expected = Counter(
         (round(float(weight), 9), round(float(factor), 9))
         for weight, factor in zip(weights.flat, each.flat, strict=True)
@@ -181,19 +181,19 @@ def test_a_law_has_every_weight_as_often_as_it_occurs(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), questions(boxes=2), pieces)
+@given(st.data(), questions(most=2), pieces)
 def test_groups_in_any_order_are_counts_of_their_parts(
-    data: st.DataObject, question: tuple[Explicit, Region], piece: int
+    data: st.DataObject, question: tuple[Explicit, Boxes], piece: int
 ) -> None:
-    explicit, region = question
-    groups = data.draw(groupings(explicit.axes))
+    explicit, boxes = question
+    cuts = data.draw(all_cuts(explicit.axes))
     read = reader(explicit.axes, explicit.values)
     with mock.patch.object(module, "_PIECE", piece):
-        estimates = read.group(region, groups)
-    parts = list(itertools.product(*(ranges for _, ranges in groups)))
+        estimates = read.group(boxes, cuts)
+    parts = list(itertools.product(*(ranges for _, ranges in cuts)))
     assert len(estimates.values) == len(estimates.law_of_row) == len(parts)
     for row, part in enumerate(parts):
-        cut = dict(zip((axis for axis, _ in groups), part, strict=True))
+        cut = dict(zip((axis for axis, _ in cuts), part, strict=True))
         within = tuple(
             Box(
                 tuple(
@@ -201,7 +201,7 @@ def test_groups_in_any_order_are_counts_of_their_parts(
                     for i, codes in enumerate(box.sets)
                 )
             )
-            for box in region
+            for box in boxes
         )
         law = estimates.laws[estimates.law_of_row[row]]
         assert estimates.values[row] == pytest.approx(explicit.value(within), rel=1e-9, abs=1e-7)
@@ -213,16 +213,16 @@ def test_every_interval_of_every_transform(axis: AxisTransform) -> None:
     values = np.random.default_rng(5).integers(-99, 99, axis.coefficients)
     explicit, read = Explicit((axis,), values), reader((axis,), values)
     for start, stop in itertools.combinations(range(axis.size + 1), 2):
-        region = (Box((CodeSet.of((start, stop)),)),)
-        value, law = read.count(region)
-        assert value == pytest.approx(explicit.value(region), rel=1e-10, abs=1e-9)
-        assert law.variance == pytest.approx(explicit.variance(region), rel=1e-10)
+        boxes = (Box((CodeSet.of((start, stop)),)),)
+        value, law = read.count(boxes)
+        assert value == pytest.approx(explicit.value(boxes), rel=1e-10, abs=1e-9)
+        assert law.variance == pytest.approx(explicit.variance(boxes), rel=1e-10)
 
 
 @settings(max_examples=50, deadline=None)
 @given(questions())
 def test_cells_and_their_variances_are_counts_of_single_cells(
-    question: tuple[Explicit, Region],
+    question: tuple[Explicit, Boxes],
 ) -> None:
     explicit, _ = question
     read = reader(explicit.axes, explicit.values)
@@ -233,9 +233,9 @@ def test_cells_and_their_variances_are_counts_of_single_cells(
     for cell, variance in list(zip(codes.T, variances, strict=True))[
         :: max(len(variances) // 9, 1)
     ]:
-        region = (Box(tuple(CodeSet.single(int(code)) for code in cell)),)
-        assert cells[tuple(cell)] == pytest.approx(explicit.value(region), rel=1e-9, abs=1e-7)
-        assert variance == pytest.approx(explicit.variance(region), rel=1e-9)
+        boxes = (Box(tuple(CodeSet.single(int(code)) for code in cell)),)
+        assert cells[tuple(cell)] == pytest.approx(explicit.value(boxes), rel=1e-9, abs=1e-7)
+        assert variance == pytest.approx(explicit.variance(boxes), rel=1e-9)
 
 
 def test_boxes_that_share_coefficients_add_weights_before_squares() -> None:
@@ -272,8 +272,8 @@ def test_all_identity_answers_as_noisy_cells_do() -> None:
         reader((Identity(4), Identity(3)), values),
         NoisyCells(lambda *c: values[c], DiscreteLaplace(SCALE)),
     )
-    region = (Box((CodeSet.of((0, 1), (2, 4)), CodeSet.of((1, 3)))),)
-    (value, law), (count, known) = read.count(region), plain.count(region)
+    boxes = (Box((CodeSet.of((0, 1), (2, 4)), CodeSet.of((1, 3)))),)
+    (value, law), (count, known) = read.count(boxes), plain.count(boxes)
     assert value == count and law.variance == known.variance
     for confidence in (0.5, 0.95, 1 - 1e-9):
         assert law.half_width(confidence) == known.half_width(confidence)
@@ -282,13 +282,13 @@ def test_all_identity_answers_as_noisy_cells_do() -> None:
 def test_nothing_counts_zero_without_noise() -> None:
     read = reader((Haar(4), Identity(3)), np.ones((4, 3), np.int64))
     nothing = Box((CodeSet.empty(), CodeSet.full(3)))
-    for region in ((), (nothing,), (nothing, nothing)):
-        value, law = read.count(region)
+    for boxes in ((), (nothing,), (nothing, nothing)):
+        value, law = read.count(boxes)
         assert (value, law.variance, law.half_width(0.99)) == (0, 0, 0)
-        assert read.group(region, [(1, [(0, 2), (2, 3)])]).values.tolist() == [0, 0]
+        assert read.group(boxes, [(1, [(0, 2), (2, 3)])]).values.tolist() == [0, 0]
 
 
-def test_groups_that_hold_nothing_of_the_region_count_zero() -> None:
+def test_groups_that_hold_nothing_of_the_boxes_count_zero() -> None:
     read = reader((Haar(4), Haar(3)), np.arange(12).reshape(4, 3))
     estimates = read.group((Box((CodeSet.of((0, 1)), CodeSet.full(3))),), [(0, [(0, 2), (2, 4)])])
     laws = [estimates.laws[i] for i in estimates.law_of_row]
@@ -299,11 +299,11 @@ def test_coefficients_that_a_question_does_not_touch_do_not_matter() -> None:
     """Not even damaged ones between those that are read."""
     axes = (Haar(16), Tree.uniform(9, 3, root=False))
     values = np.random.default_rng(2).integers(-50, 50, [axis.coefficients for axis in axes])
-    region = (Box((CodeSet.of((3, 9)), CodeSet.of((0, 4)))),)
-    touched = np.abs(Explicit(axes, values).weights(region)) > 1e-12
+    boxes = (Box((CodeSet.of((3, 9)), CodeSet.of((0, 4)))),)
+    touched = np.abs(Explicit(axes, values).weights(boxes)) > 1e-12
     assert 0 < touched.sum() < touched.size / 2
     damaged = np.where(touched, values, 2**62)
-    assert reader(axes, damaged).count(region)[0] == reader(axes, values).count(region)[0]
+    assert reader(axes, damaged).count(boxes)[0] == reader(axes, values).count(boxes)[0]
 
 
 def test_extreme_coefficients_have_finite_answers() -> None:
@@ -387,11 +387,11 @@ def test_every_box_of_shrunken_coefficients_has_its_noise_and_its_shift() -> Non
     with mock.patch.object(shrunken_module, "WORTH_A_TABLE", 1):
         assert read.range_variances(starts, stops) == pytest.approx(together, rel=1e-9)
     for box, variance in zip(every, together, strict=True):
-        region = (Box(tuple(CodeSet.of(ends) for ends in box)),)
-        value, law = read.count(region)
-        shift, noise = lost.value(region), reader(SHRUNKEN, explicit.values).law(region)
-        expected = explicit.variance(region) + shift**2
-        assert value == pytest.approx(explicit.value(region), rel=1e-9, abs=1e-9)
+        boxes = (Box(tuple(CodeSet.of(ends) for ends in box)),)
+        value, law = read.count(boxes)
+        shift, noise = lost.value(boxes), reader(SHRUNKEN, explicit.values).law(boxes)
+        expected = explicit.variance(boxes) + shift**2
+        assert value == pytest.approx(explicit.value(boxes), rel=1e-9, abs=1e-9)
         assert (law.variance, variance) == (pytest.approx(expected), pytest.approx(expected))
         for confidence in (0.5, 0.95, 0.9999):
             half = noise.half_width(confidence) + abs(shift)
@@ -405,9 +405,9 @@ def test_cells_and_groups_of_shrunken_coefficients_are_its_boxes(piece: int) -> 
     with mock.patch.object(shrunken_module, "_PIECE", piece):
         cells = read.cells()
     variances = read.cell_variances(list(np.array(codes).T))
-    groups: Groups = [(2, [(c, c + 1) for c in range(4)]), (0, [(c, c + 1) for c in range(5)])]
-    region = (Box((CodeSet.full(5), CodeSet.single(1), CodeSet.full(4))),)
-    grouped = read.group(region, groups)
+    cuts: Cuts = [(2, [(c, c + 1) for c in range(4)]), (0, [(c, c + 1) for c in range(5)])]
+    boxes = (Box((CodeSet.full(5), CodeSet.single(1), CodeSet.full(4))),)
+    grouped = read.group(boxes, cuts)
     laws = np.array([grouped.laws[which] for which in grouped.law_of_row]).reshape(4, 5)
     values = grouped.values.reshape(4, 5)
     for cell, variance in zip(codes, variances, strict=True):

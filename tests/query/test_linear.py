@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseLaw, NoiseSum, inversion, noise_sum
-from hushtable.query.law.inversion import chernoff, parts_of
+from hushtable.query.law.inversion import by_noise, chernoff
 from hushtable.query.law.normal import normal_quantile
 
 F = Fraction
@@ -62,7 +62,7 @@ def law_of(scale: Fraction, terms: Lattice, unit: int) -> NoiseSum:
 def slack(law: NoiseSum, confidence: float) -> float:
     """How much wider than the smallest a half width may be."""
     normal = math.sqrt(law.variance) * normal_quantile(1 - confidence)
-    reach = chernoff(parts_of(law.terms), (1 - confidence) / 2000)
+    reach = chernoff(by_noise(law.terms), (1 - confidence) / 2000)
     return 4.4 * max(normal / 500, reach / 2048)
 
 
@@ -278,13 +278,13 @@ def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
 @pytest.mark.parametrize("name", CROWDS)
 def test_parts_of_the_series_that_are_left_out_do_not_matter(name: str) -> None:
     """The whole characteristic function, term by term, beside the stretches that are computed."""
-    parts = parts_of(linear_noise(*CROWDS[name]).terms)
-    step, length = math.pi / chernoff(parts, 5e-10), 6000
+    noises = by_noise(linear_noise(*CROWDS[name]).terms)
+    step, length = math.pi / chernoff(noises, 5e-10), 6000
     whole = np.ones(length)
-    for noise, weights, counts in parts:
+    for noise, weights, counts in noises:
         angles = np.multiply.outer(np.arange(length) * step / 2, weights)
         whole *= np.exp(-np.log1p(2 * noise.variance * np.sin(angles) ** 2) @ counts)
-    found = inversion._characteristic(parts, step, length, 1e-12)
+    found = inversion._characteristic(noises, step, length, 1e-12)
     assert (np.abs(found - whole) / np.maximum(np.arange(length), 1)).sum() < 1e-12
     assert (found[1:] == 0).any() or whole.min() > 1e-15
 

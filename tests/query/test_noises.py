@@ -11,7 +11,7 @@ import pytest
 from hushtable.forms import fill
 from hushtable.kernel.privacy.loss import Exposure
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.release.form import Noise
+from hushtable.release.form import StatedNoise
 
 SCALES = [Fraction(1, 9), Fraction(1, 2), Fraction(3), Fraction(70, 3)]
 scales = pytest.mark.parametrize("scale", SCALES)
@@ -68,9 +68,9 @@ def test_a_noise_reaches_as_far_as_a_sum_of_one(scale: Fraction, miss: float) ->
 def test_a_noise_is_read_back_as_it_was_written() -> None:
     noise = DiscreteLaplace(Fraction(7, 3))
     assert noise.to_dict() == {"law": "discrete-laplace", "scale": "7/3"}
-    assert fill(Noise, {**noise.to_dict(), "on": "every cell"}, "it").known == noise
+    assert fill(StatedNoise, {**noise.to_dict(), "on": "every cell"}, "it").known == noise
     with pytest.raises(ValueError, match="'law' in it must be 'discrete-laplace'"):
-        fill(Noise, {**noise.to_dict(), "law": "discrete-gaussian"}, "it")
+        fill(StatedNoise, {**noise.to_dict(), "law": "discrete-gaussian"}, "it")
 
 
 def test_the_price_of_an_answer_is_a_noise() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hushtable.errors import QueryError
 from hushtable.query import predicate
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.predicate import All, Any, Atom, Constant, Not, boxes
+from hushtable.query.predicate import All, Any, Atom, Constant, Not, boxes_of
 
 SHAPE = (5, 3, 4)
 SCHEMA = SimpleNamespace(shape=SHAPE)
@@ -60,29 +60,29 @@ formulas = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(formulas)
 def test_each_cell_is_in_one_box_if_the_formula_is_true_there_and_in_none_if_not(formula):
-    region = boxes(formula, SCHEMA)
+    boxes = boxes_of(formula, SCHEMA)
     for cell in product(*map(range, SHAPE)):
         expected = 1 if evaluate(formula, cell) is True else 0
-        assert sum(holds(box, cell) for box in region) == expected
+        assert sum(holds(box, cell) for box in boxes) == expected
 
 
 @given(formulas)
 def test_no_box_is_empty(formula):
-    assert all(box.cells > 0 for box in boxes(formula, SCHEMA))
+    assert all(box.cells > 0 for box in boxes_of(formula, SCHEMA))
 
 
 def test_not_of_unknown_is_unknown():
     unknown = Atom(0, CodeSet.single(0), CodeSet.single(4))
-    assert boxes(Any((unknown, Not(unknown))), SCHEMA) == (
+    assert boxes_of(Any((unknown, Not(unknown))), SCHEMA) == (
         Box((CodeSet.of((0, 4)), CodeSet.full(3), CodeSet.full(4))),
     )
 
 
 def test_a_tautology_is_the_whole_domain_in_one_box():
     part = Atom(1, CodeSet.single(1))
-    assert boxes(Any((part, Not(part))), SCHEMA) == (Box.full(SHAPE),)
-    assert boxes(All(()), SCHEMA) == (Box.full(SHAPE),)
-    assert boxes(Any(()), SCHEMA) == ()
+    assert boxes_of(Any((part, Not(part))), SCHEMA) == (Box.full(SHAPE),)
+    assert boxes_of(All(()), SCHEMA) == (Box.full(SHAPE),)
+    assert boxes_of(Any(()), SCHEMA) == ()
 
 
 def test_thousands_of_operands_on_a_trillion_codes_are_quick():
@@ -91,8 +91,8 @@ def test_thousands_of_operands_on_a_trillion_codes_are_quick():
         All((Atom(0, CodeSet.single(10**8 * i)), Atom(1, CodeSet.of((i, 10**12 - i)))))
         for i in range(1, 3000)
     )
-    region = boxes(Any(parts), schema)
-    assert sum(box.cells for box in region) == sum(10**12 - 2 * i for i in range(1, 3000))
+    boxes = boxes_of(Any(parts), schema)
+    assert sum(box.cells for box in boxes) == sum(10**12 - 2 * i for i in range(1, 3000))
 
 
 def test_more_boxes_than_the_cap_are_refused_with_their_number(monkeypatch):
@@ -106,7 +106,7 @@ def test_more_boxes_than_the_cap_are_refused_with_their_number(monkeypatch):
         )
     )
     with pytest.raises(QueryError, match=r"^the condition falls into 4 separate boxes, .* is 3;"):
-        boxes(parity, SCHEMA)
+        boxes_of(parity, SCHEMA)
 
 
 def test_a_condition_that_explodes_is_refused_and_not_waited_for(monkeypatch):
@@ -124,7 +124,7 @@ def test_a_condition_that_explodes_is_refused_and_not_waited_for(monkeypatch):
         for i in range(half)
     )
     with pytest.raises(QueryError, match="too complex"):
-        boxes(All(pairs), schema)
+        boxes_of(All(pairs), schema)
 
 
 def test_a_hundred_thousand_nots_are_refused_cleanly():
@@ -132,4 +132,4 @@ def test_a_hundred_thousand_nots_are_refused_cleanly():
     for _ in range(100_000):
         formula = Not(formula)
     with pytest.raises(QueryError, match="nested deeper than"):
-        boxes(formula, SCHEMA)
+        boxes_of(formula, SCHEMA)

@@ -173,10 +173,10 @@ conditions = st.recursive(
 @given(conditions)
 def test_a_condition_selects_the_values_on_which_it_is_true(condition):
     text, evaluate = condition
-    region = parse_where(text, CENSUS)
+    boxes = parse_where(text, CENSUS)
     for cell in product(*(range(size) for size in CENSUS.shape)):
         inside = [
-            all(code in codes for code, codes in zip(cell, box.sets, strict=True)) for box in region
+            all(code in codes for code, codes in zip(cell, box.sets, strict=True)) for box in boxes
         ]
         assert sum(inside) <= 1, text
         samples = [AGES[cell[0]], INCOMES[cell[1]], GRADES[cell[2]], STATUSES[cell[3]]]
@@ -185,9 +185,9 @@ def test_a_condition_selects_the_values_on_which_it_is_true(condition):
 
 
 def codes_of(text, attribute=0, schema=CENSUS):
-    region = parse_where(text, schema)
-    assert len(region) == 1
-    return region[0].sets[attribute]
+    boxes = parse_where(text, schema)
+    assert len(boxes) == 1
+    return boxes[0].sets[attribute]
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_no_condition_selects_everything():
 @pytest.mark.parametrize("label", ["low", "mid", "high"])
 def test_ordered_labels_compare_by_their_place(sign, label):
     held = [code for code, name in enumerate(RANK) if SIGNS[sign](RANK[name], RANK[label])]
-    region = parse_where(f"grade {sign} '{label}'", CENSUS)
-    assert [code for box in region for code in range(3) if code in box.sets[2]] == held
+    boxes = parse_where(f"grade {sign} '{label}'", CENSUS)
+    assert [code for box in boxes for code in range(3) if code in box.sets[2]] == held
 
 
 def test_a_decimal_edge_is_met_by_its_decimal_literal():
@@ -236,10 +236,10 @@ def test_a_decimal_edge_is_met_by_its_decimal_literal():
 
 def test_ranges_of_a_trillion_codes_are_answered_without_listing_them():
     text = "(id > 5e11 OR NOT x BETWEEN 7 AND 999999999999999) AND sex = 'F'"
-    region = parse_where(text, HUGE)
+    boxes = parse_where(text, HUGE)
     above, outside = 5 * 10**11, 8
     total, values = 10**12 + 1, 10**15 + 1
-    assert cells(region) == above * values + (total - above) * outside
+    assert cells(boxes) == above * values + (total - above) * outside
 
 
 def test_thousands_of_operands_and_values_are_read():
@@ -255,4 +255,4 @@ def test_thousands_of_operands_and_values_are_read():
 def test_a_query_reads_its_where_as_a_bare_condition_is_read():
     text = "age < 2 OR grade = 'mid'"
     query = parse_query(f"SELECT COUNT(*) FROM census WHERE {text}", CENSUS)
-    assert query.region == parse_where(text, CENSUS)
+    assert query.boxes == parse_where(text, CENSUS)

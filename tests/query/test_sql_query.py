@@ -32,7 +32,7 @@ def attribute(name):
 
 def test_a_bare_count_asks_for_everything():
     query = ask("COUNT(*) FROM census;")
-    assert query.region == (Box.full(CENSUS.shape),)
+    assert query.boxes == (Box.full(CENSUS.shape),)
     assert (query.groups, query.count_name, query.columns) == ((), "count", ("count",))
     assert (query.order, query.limit, query.offset) == ((), None, 0)
 
@@ -124,7 +124,7 @@ def held(query: Query) -> list[bool]:
     nodes = query_nodes(query, CENSUS)
     ranges = [[(node.start, node.stop) for node in axis] for axis in nodes]
     axes = [group.axis for group in query.groups]
-    return held_by_group(query.region, list(zip(axes, ranges, strict=True))).tolist()
+    return held_by_group(query.boxes, list(zip(axes, ranges, strict=True))).tolist()
 
 
 def test_a_group_by_beyond_the_cap_is_refused_with_both_numbers():

@@ -220,11 +220,11 @@ def test_any_number_of_signs_is_read_or_refused_but_never_a_crash():
     assert parse_where("age = - - 1", CENSUS) == parse_where("age = 1", CENSUS)
     for signs in range(20, 1200, 20):
         try:
-            region = parse_where("age = " + "- " * signs + "1", CENSUS)
+            boxes = parse_where("age = " + "- " * signs + "1", CENSUS)
         except QueryError as problem:
             assert str(problem) == "the SQL is nested too deeply"
         else:
-            assert region == parse_where("age = 1", CENSUS)
+            assert boxes == parse_where("age = 1", CENSUS)
 
 
 JUMBLE = """SELECT COUNT(*) FROM census WHERE GROUP BY ORDER LIMIT age income grade "marital-status"

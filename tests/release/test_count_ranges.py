@@ -11,7 +11,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import QueryError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.query.batch import WORTH_A_TABLE, accumulate, box_sums
 from hushtable.schema import Hierarchy, IntegerRange, Schema, nominal, ordinal
 

@@ -34,7 +34,7 @@ def questions(draw):
     seed = draw(st.integers(0, 2**32))
     matrix = np.random.default_rng(seed).integers(-128, 128, shape).astype(dtype)
     left = draw(st.lists(code_sets(shape[0]), max_size=3))
-    boxes, free = [], CodeSet.full(shape[0])  # boxes of a region are disjoint
+    boxes, free = [], CodeSet.full(shape[0])  # boxes of a condition are disjoint
     for first in left:
         rest = tuple(draw(code_sets(size)) for size in shape[1:])
         boxes.append(Box((first.intersection(free), *rest)))
@@ -45,11 +45,11 @@ def questions(draw):
     return matrix, tuple(boxes), groups, piece
 
 
-def in_region(cell, region) -> bool:
-    return any(all(c in s for c, s in zip(cell, box.sets, strict=True)) for box in region)
+def in_boxes(cell, boxes) -> bool:
+    return any(all(c in s for c, s in zip(cell, box.sets, strict=True)) for box in boxes)
 
 
-def by_brute_force(matrix, region, groups):
+def by_brute_force(matrix, boxes, groups):
     """Values and numbers of cells, cell by cell."""
     values = np.zeros([len(ranges) for _, ranges in groups], np.int64)
     terms = np.zeros_like(values)
@@ -58,7 +58,7 @@ def by_brute_force(matrix, region, groups):
             [i for i, (start, stop) in enumerate(ranges) if start <= cell[axis] < stop]
             for axis, ranges in groups
         ]
-        if in_region(cell, region):
+        if in_boxes(cell, boxes):
             for place in itertools.product(*places):
                 values[place] += int(matrix[cell])
                 terms[place] += 1
@@ -72,24 +72,24 @@ def reader(matrix) -> NoisyCells:
 @settings(max_examples=150, deadline=None)
 @given(questions())
 def test_groups_equal_the_sum_over_every_cell(question):
-    matrix, region, groups, piece = question
+    matrix, boxes, groups, piece = question
     with mock.patch.object(cells_module, "_PIECE", piece):
-        estimates = reader(matrix).group(region, groups)
-    values, terms = by_brute_force(matrix, region, groups)
+        estimates = reader(matrix).group(boxes, groups)
+    values, terms = by_brute_force(matrix, boxes, groups)
     assert np.array_equal(estimates.values, values)
     assert [noises(estimates.laws[i]) for i in estimates.law_of_row] == terms.tolist()
-    assert np.array_equal(cells_by_group(region, groups), terms)
+    assert np.array_equal(cells_by_group(boxes, groups), terms)
 
 
 @settings(max_examples=100, deadline=None)
 @given(questions())
 def test_a_count_equals_the_sum_over_every_cell(question):
-    matrix, region, _, piece = question
+    matrix, boxes, _, piece = question
     with mock.patch.object(cells_module, "_PIECE", piece):
-        value, law = reader(matrix).count(region)
-    values, terms = by_brute_force(matrix, region, [])
+        value, law = reader(matrix).count(boxes)
+    values, terms = by_brute_force(matrix, boxes, [])
     assert type(value) is int and value == values[0]
-    assert law == reader(matrix).law(region) == NoiseSum.of(DiscreteLaplace(SCALE), int(terms[0]))
+    assert law == reader(matrix).law(boxes) == NoiseSum.of(DiscreteLaplace(SCALE), int(terms[0]))
 
 
 @pytest.mark.parametrize("piece", [1, 10, 300, 2**24])
@@ -122,10 +122,10 @@ def test_far_apart_codes_do_not_read_what_lies_between(monkeypatch):
     assert read == [10, 10]
 
 
-def test_an_empty_region_counts_zero_without_noise():
+def test_no_boxes_count_zero_without_noise():
     nothing = Box((CodeSet.empty(), CodeSet.full(3)))
-    for region in ((), (nothing,)):
-        value, law = reader(np.ones((2, 3), np.int8)).count(region)
+    for boxes in ((), (nothing,)):
+        value, law = reader(np.ones((2, 3), np.int8)).count(boxes)
         assert (value, noises(law), law.variance) == (0, 0, 0)
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 import hushtable
 from hushtable.errors import OptionError, QueryError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 
 FALSE_ALARM = 1e-6
 

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise import gaps

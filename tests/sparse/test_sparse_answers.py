@@ -101,14 +101,14 @@ def test_nodes_and_coefficients_answer_as_the_explicit_sum(rule: str, on: str) -
     """One question at a time, groups, and several boxes: the weights of all places written out."""
     reader = read(RULES[rule], on)
     found = weights(reader)
-    for region in ((BOXES[0],), (BOXES[1],), BOXES, (Box.full(SHAPE),)):
-        asked = reader._asked(region, ())
+    for boxes in ((BOXES[0],), (BOXES[1],), BOXES, (Box.full(SHAPE),)):
+        asked = reader._asked(boxes, ())
         assert len(set(asked.places.tolist())) == len(asked.places)
         whole = sum(
             w * (found[p] if p < len(found) else 0.0)
             for p, w in zip(asked.places.tolist(), asked.weights.tolist(), strict=True)
         )
-        assert reader.count(region)[0] == pytest.approx(whole)
+        assert reader.count(boxes)[0] == pytest.approx(whole)
     grouped = reader.group(BOXES, GROUPS)
     place = 0
     for low, high in GROUPS[0][1]:
@@ -156,8 +156,8 @@ def test_a_sampled_count_is_unbiased(count: int, tau: int) -> None:
 
 
 def test_priority_sums_are_unbiased() -> None:
-    region, total = (Box.full(SHAPE),), sum(COUNTS.values())
-    answers = [read(Priority(50), seed=seed).count(region) for seed in range(200)]
+    boxes, total = (Box.full(SHAPE),), sum(COUNTS.values())
+    answers = [read(Priority(50), seed=seed).count(boxes) for seed in range(200)]
     errors = np.array([value - total for value, _ in answers])
     spread = math.sqrt(np.mean([law.variance for _, law in answers]))
     assert abs(errors.mean()) < 5 * spread / math.sqrt(200)

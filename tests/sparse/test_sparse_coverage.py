@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sparse_laws import held, kept_chance, laplace, seeded
 
-from hushtable.families.sparse.behind import Rule as Place
+from hushtable.families.sparse.behind import KeepingLaw as Place
 from hushtable.families.sparse.behind import hull, sides
 from hushtable.families.sparse.expected import filter_for_size
 from hushtable.families.sparse.kept import Errors, KeptPlaces, SummedNoise

@@ -18,7 +18,7 @@ import pytest
 
 import hushtable
 from hushtable.errors import BudgetError, OptionError, QueryError, ReleaseError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.release import Release
 
 SCHEMA = """name = "trips"

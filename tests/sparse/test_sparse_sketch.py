@@ -148,7 +148,7 @@ def test_other_rows_without_collisions_are_covered(rows: int, estimate: str) -> 
 
 @pytest.mark.parametrize("estimate", ["mean", "median"])
 def test_cells_that_share_a_bucket_err_together(estimate: str) -> None:
-    """The noise of a region is that of its buckets, each as often as its cells' signs say."""
+    """The noise of a question is that of its buckets, each as often as its cells' signs say."""
     sketch = Sketch(3, 16, (1000,))
     read = noisy_reader(sketch, np.zeros(1000, int), estimate, 4, 1)
     for start, stop in ((0, 1), (0, 30), (100, 900), (0, 1000)):

@@ -87,7 +87,7 @@ def test_haar_integers_carry_the_papers_noise(size: int) -> None:
 
 @settings(deadline=None)
 @given(cases.hierarchies())
-def test_nominal_integers_carry_the_papers_noise(drawn: tuple[int, cases.Groups]) -> None:
+def test_nominal_integers_carry_the_papers_noise(drawn: tuple[int, cases.Spans]) -> None:
     """The integer is f·c; its scale over f is 1/W with W = f/(2f − 2), and 1 at the root."""
     nominal = Nominal(*drawn)
     counts = np.arange(nominal.size) ** 2 % 7
@@ -137,7 +137,7 @@ def nodes_of(nominal: Nominal) -> list[tuple[int, int]]:
 
 @settings(deadline=None, max_examples=200)
 @given(cases.hierarchies(most=40))
-def test_lemma_5_nominal_answers_at_nodes(drawn: tuple[int, cases.Groups]) -> None:
+def test_lemma_5_nominal_answers_at_nodes(drawn: tuple[int, cases.Spans]) -> None:
     nominal = Nominal(*drawn)
     assert noise(nominal, nodes_of(nominal)).max() < 4
 

@@ -37,7 +37,7 @@ def test_a_binary_tree_of_four_by_hand() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(cases.hierarchies(most=30))
-def test_topologies_are_what_their_groups_say(drawn: tuple[int, cases.Groups]) -> None:
+def test_topologies_are_what_their_groups_say(drawn: tuple[int, cases.Spans]) -> None:
     size, groups = drawn
     tree = Topology.of_groups(size, groups)
     ranges = list(zip(tree.start.tolist(), tree.stop.tolist(), strict=True))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
 
-Groups = tuple[tuple[int, int], ...]
+Spans = tuple[tuple[int, int], ...]
 Exact = NDArray[Any]
 """An array of Fractions."""
 

@@ -107,7 +107,7 @@ SEEN: dict[str, Expected] = {
     ),
     "one side of a two-sided filter": Expected("geometric --schema range", (RUNS, LAW)),
     "upgraded places of a filter all positive": Expected("geometric --schema range", (RUNS, LAW)),
-    "neighbouring gaps overlap": Expected("geometric --schema range", (RUNS, LAW)),
+    "adjacent gaps overlap": Expected("geometric --schema range", (RUNS, LAW)),
     "the keystream from its start at every fill": Expected(_SHORT, (LAW,), seeded=False),
     "the table of another digit": Expected(_SHORT, (LAW,)),
     "the negative side as heavy as the positive": Expected(_SHORT, (LAW,)),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hushtable
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
 
 SCHEMA = """name = "people"

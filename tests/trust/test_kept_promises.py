@@ -18,7 +18,7 @@ from understated import Understated
 from hushtable.auditing.coverage import VARIANTS, Coverage, CoverageAttack, short
 from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, cases_of, middling
 from hushtable.auditing.schemas import built_in
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS, find_mechanism
 from hushtable.kernel.noise.bulk import EntropyNoise
 

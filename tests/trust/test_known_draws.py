@@ -19,7 +19,12 @@ import pytest
 from numpy.typing import NDArray
 from understated import Understated
 
-from hushtable.auditing.coverage import LEVELS, CoverageAttack, Level, log_chance
+from hushtable.auditing.coverage import (
+    CONFIDENCE_LEVELS,
+    ConfidenceLevel,
+    CoverageAttack,
+    log_chance,
+)
 from hushtable.auditing.coverage_cases import Case, cases_of
 from hushtable.auditing.schemas import built_in
 from hushtable.families import MECHANISMS, find_mechanism
@@ -119,7 +124,7 @@ def errors_of(weights: Floats, scales: list[float]) -> Floats:
     return np.asarray((sides[0] - sides[1]) @ weights)
 
 
-def misses(table: ResultTable, errors: Floats, level: Level) -> Floats:
+def misses(table: ResultTable, errors: Floats, level: ConfidenceLevel) -> Floats:
     """How often each promise of a table misses the truth, which is its value without noise."""
     asked = replace(table, confidence=level.confidence, simultaneous=level.together)
     low, high = asked.bounds
@@ -133,11 +138,11 @@ def misses(table: ResultTable, errors: Floats, level: Level) -> Floats:
 def shortfalls(answered: Answered, errors: Floats) -> list[str]:
     """The promises that miss more often than chance allows."""
     ends = np.cumsum([len(table.values) for table in answered.tables])[:-1]
-    least = math.log(FALSE_ALARM / (len(LEVELS) * errors.shape[1]))
+    least = math.log(FALSE_ALARM / (len(CONFIDENCE_LEVELS) * errors.shape[1]))
     return [
         f"{level.words}: {share:.2%} missed"
         for table, mine in zip(answered.tables, np.split(errors, ends, axis=1), strict=True)
-        for level in LEVELS
+        for level in CONFIDENCE_LEVELS
         for share in misses(table, mine, level)
         if log_chance(share, 1 - level.confidence, DRAWS) < least
     ]

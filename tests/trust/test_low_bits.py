@@ -16,7 +16,7 @@ from attack import Size, Tally
 from scipy.stats import chi2
 
 import hushtable
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator, Regions
 from hushtable.kernel.maps import Identity, Product

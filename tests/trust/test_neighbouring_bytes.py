@@ -25,7 +25,7 @@ from tests.shared_mechanisms import NOISY, NOISY_ERRORS, recipes, remove_noisy
 import hushtable
 from hushtable import publishing
 from hushtable.cli.main import run
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.privacy import ledger
 
 SCHEMA = """name = "people"

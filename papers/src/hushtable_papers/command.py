@@ -13,7 +13,7 @@ from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
-    from hushtable_papers import Figure, Reproduced, Setting
+    from hushtable_papers import Figure, Reproduced, Scope
 
 _GOES_ON = "(what is done is kept: the same command goes on from there)"
 
@@ -52,7 +52,7 @@ def reproduce(
 
     Example: hush reproduce privelet-brazil --quick
     """
-    from hushtable_papers import FIGURES, Setting
+    from hushtable_papers import FIGURES, Scope
 
     folder = _results(out, quick)
     folders = _folders(data)
@@ -61,10 +61,10 @@ def reproduce(
         return
     chosen = _chosen(FIGURES, names, every)
     _check_tables(folders, chosen)
-    setting = Setting(quick=quick, data=folders)
+    scope = Scope(quick=quick, data=folders)
     found = []
     for figure in chosen:
-        found.append(_run(figure, folder, setting, as_json))
+        found.append(_run(figure, folder, scope, as_json))
         if not as_json:
             _tell(found[-1])
     if as_json:
@@ -138,12 +138,12 @@ def _check_tables(folders: dict[str, Path], chosen: list[Figure]) -> None:
         REAL_TABLES[name](folder)
 
 
-def _run(figure: Figure, folder: Path, setting: Setting, quiet: bool) -> Reproduced:
+def _run(figure: Figure, folder: Path, scope: Scope, quiet: bool) -> Reproduced:
     from hushtable_papers import reproduce as run_figure
 
     try:
         with row_bar(figure.name, quiet=quiet) as progress:
-            return run_figure(figure, folder, setting, progress)
+            return run_figure(figure, folder, scope, progress)
     except KeyboardInterrupt as stopped:
         stopped.add_note(_GOES_ON)
         raise

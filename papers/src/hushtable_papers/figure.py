@@ -23,7 +23,7 @@ _NAMES = {"absolute_error": "mean absolute error", "relative_error": "median rel
 
 
 @dataclass(frozen=True)
-class Setting:
+class Scope:
     """How large an experiment is, and the real tables it may read."""
 
     quick: bool = False
@@ -71,7 +71,7 @@ class Figure:
     """As it is called on the command line: 'privelet-accuracy'."""
     title: str
     """One line: the paper, its figures, and what they show."""
-    tasks: Callable[[Setting], Sequence[Task]]
+    tasks: Callable[[Scope], Sequence[Task]]
     plots: Sequence[Plot]
     claims: Sequence[Claim]
     minutes: float = 1.0

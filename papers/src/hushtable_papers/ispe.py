@@ -18,13 +18,13 @@ from hushtable.arrays import Floats
 from hushtable.evaluation.experiment import Task
 from hushtable.generators import continuous, unrelated
 from hushtable_papers.claims import Claim, Curve, Look, Results, alike, below, difference, goes
-from hushtable_papers.figure import Figure, Plot, Setting
+from hushtable_papers.figure import Figure, Plot, Scope
 from hushtable_papers.ispe_tasks import (
     ANY,
     BUDGETS,
     SIZES,
     SWEEPS,
-    Grid,
+    GridTable,
     comparison_tasks,
     sweep_tasks,
     tree_tasks,
@@ -45,25 +45,25 @@ _TREE_METHODS = {
 }
 
 
-def grids(setting: Setting) -> list[Grid]:
+def grids(scope: Scope) -> list[GridTable]:
     """The tables of every figure but the trees."""
-    rows, side = setting.size(2_000, 100_000), setting.size(12, 64)
-    found = [Grid.made_up(generator(rows, side=side)) for generator in (continuous, unrelated)]
-    if "adult" in setting.data:
-        found.append(Grid.adult(setting.data["adult"]))
+    rows, side = scope.size(2_000, 100_000), scope.size(12, 64)
+    found = [GridTable.made_up(generator(rows, side=side)) for generator in (continuous, unrelated)]
+    if "adult" in scope.data:
+        found.append(GridTable.adult(scope.data["adult"]))
     return found
 
 
 # ── Figures 7–15: parameters ─────────────────────────────────────────────────────────────────────
 
 
-def _sweep(parameter: str, setting: Setting) -> list[Task]:
-    values, repetitions = SWEEPS[parameter], setting.size(1, 20)
-    if setting.quick:
+def _sweep(parameter: str, scope: Scope) -> list[Task]:
+    values, repetitions = SWEEPS[parameter], scope.size(1, 20)
+    if scope.quick:
         values = values[:: len(values) - 1]
     return [
         task
-        for grid in grids(setting)
+        for grid in grids(scope)
         for task in sweep_tasks(grid, parameter, values=values, repetitions=repetitions)
     ]
 
@@ -160,10 +160,10 @@ _XI = (
 # ── Figures 16–21: against consistency checking ──────────────────────────────────────────────────
 
 
-def _size_tasks(setting: Setting) -> list[Task]:
-    repetitions = setting.size(1, 20)
+def _size_tasks(scope: Scope) -> list[Task]:
+    repetitions = scope.size(1, 20)
     return [
-        task for grid in grids(setting) for task in comparison_tasks(grid, repetitions=repetitions)
+        task for grid in grids(scope) for task in comparison_tasks(grid, repetitions=repetitions)
     ]
 
 
@@ -255,9 +255,9 @@ _COMPARED = (
 # ── Figures 22 and 23: trees ─────────────────────────────────────────────────────────────────────
 
 
-def _tree_tasks(setting: Setting) -> list[Task]:
-    leaves = np.random.default_rng(1).poisson(40, setting.size(8, 32))
-    return tree_tasks(leaves, repetitions=setting.size(1, 60))
+def _tree_tasks(scope: Scope) -> list[Task]:
+    leaves = np.random.default_rng(1).poisson(40, scope.size(8, 32))
+    return tree_tasks(leaves, repetitions=scope.size(1, 60))
 
 
 def _tree_better(results: Results) -> Look:

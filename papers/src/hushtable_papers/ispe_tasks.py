@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, true_counts
-from hushtable.families.regions.moments import part_cumulants
+from hushtable.families.regions.moments import portion_cumulants
 from hushtable.families.regions.read import RegionReader
 from hushtable.generators import MadeUpTable
 from hushtable.kernel.counting import Counts, count_table
@@ -58,11 +58,11 @@ _SCHOOLING = (
     "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
 )  # fmt: skip
 
-Measure = Callable[["Grid", Release], Iterator[Row]]
+Measuring = Callable[["GridTable", Release], Iterator[ResultRow]]
 
 
 @dataclass(frozen=True, repr=False)
-class Grid:
+class GridTable:
     """Counts over two ordinal attributes that are no secret."""
 
     name: str
@@ -70,12 +70,12 @@ class Grid:
     counts: Counts
 
     @classmethod
-    def made_up(cls, table: MadeUpTable) -> Grid:
+    def made_up(cls, table: MadeUpTable) -> GridTable:
         """The counts of a generated table."""
         return cls(table.schema.name, table.schema, table.counts())
 
     @classmethod
-    def adult(cls, folder: Path) -> Grid:
+    def adult(cls, folder: Path) -> GridTable:
         """Age and schooling of the Adult table."""
         axes = (ordinal("age", IntegerRange(17, 90)), ordinal("education", Labels(_SCHOOLING)))
         schema = Schema("adult", Fraction(10), axes)
@@ -88,7 +88,7 @@ class Grid:
 
 
 def sweep_tasks(
-    grid: Grid, parameter: str, *, repetitions: int, values: Sequence[str] | None = None
+    grid: GridTable, parameter: str, *, repetitions: int, values: Sequence[str] | None = None
 ) -> list[Task]:
     """Figures 7–15: the error as one parameter of `ispe` changes."""
     return [
@@ -98,7 +98,7 @@ def sweep_tasks(
     ]
 
 
-def comparison_tasks(grid: Grid, *, repetitions: int) -> list[Task]:
+def comparison_tasks(grid: GridTable, *, repetitions: int) -> list[Task]:
     """Figures 16–21: the posterior mean against consistency checking, by question and by size."""
     return [
         _task(grid, "ispe by size", GIVEN, repetition, _by_size)
@@ -116,7 +116,11 @@ def tree_tasks(leaves: Integers, *, repetitions: int) -> list[Task]:
 
 
 def _task(
-    grid: Grid, experiment: str, settings: Mapping[str, str], repetition: int, measure: Measure
+    grid: GridTable,
+    experiment: str,
+    settings: Mapping[str, str],
+    repetition: int,
+    measure: Measuring,
 ) -> Task:
     key: Key = {
         "experiment": experiment,
@@ -131,7 +135,7 @@ def _task(
     # The same noise whatever the settings: the paper keeps its perturbed data.
     noise: Key = {"data": grid.name, "repetition": repetition}
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         with spill_folder() as folder:
             release = experiment_release(
                 grid.counts,
@@ -147,12 +151,12 @@ def _task(
     return Task(key, run)
 
 
-def _overall(grid: Grid, release: Release) -> Iterator[Row]:
+def _overall(grid: GridTable, release: Release) -> Iterator[ResultRow]:
     for kind, asked in (("cells", squares(grid, 1, SEED)), ("ranges", ranges(grid, SEED))):
         yield {"questions": kind, **_errors(grid, release, asked)}
 
 
-def _by_size(grid: Grid, release: Release) -> Iterator[Row]:
+def _by_size(grid: GridTable, release: Release) -> Iterator[ResultRow]:
     side = min(grid.schema.shape)
     for size in (size for size in SIZES if size <= side):
         kind = "cells" if size == 1 else "squares"
@@ -162,7 +166,7 @@ def _by_size(grid: Grid, release: Release) -> Iterator[Row]:
     yield {"questions": "partitions", "size": ANY, **_partition_errors(grid, release)}
 
 
-def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
+def _errors(grid: GridTable, release: Release, asked: Ranges) -> dict[str, float]:
     truth = true_counts(grid.counts, asked)
     posterior = release.count_ranges(asked.starts, asked.stops)[0]
     alone = release.reading(reference=False).count_ranges(asked.starts, asked.stops)[0]
@@ -173,16 +177,16 @@ def _errors(grid: Grid, release: Release, asked: Ranges) -> dict[str, float]:
     }
 
 
-def _partition_errors(grid: Grid, release: Release) -> dict[str, float]:
+def _partition_errors(grid: GridTable, release: Release) -> dict[str, float]:
     """Of whole regions, by what their own counts and those of their cells say."""
     reader = _reader(release)
-    layout, parts = reader.layout, reader.layout.whole()
+    layout, portions = reader.layout, reader.layout.whole()
     dense = np.zeros(grid.schema.cells)
     dense[grid.counts.codes] = grid.counts.counts
     truth = np.bincount(layout.labels, weights=dense, minlength=layout.regions)
     asked = np.random.default_rng(SEED).integers(0, layout.regions, QUESTIONS)
-    posterior = part_cumulants(reader.estimator, parts)[0]
-    agreed = parts.seen + parts.cells / (parts.cells + 1) * parts.apart
+    posterior = portion_cumulants(reader.estimator, portions)[0]
+    agreed = portions.seen + portions.cells / (portions.cells + 1) * portions.apart
     errors = [float(np.abs(found - truth)[asked].mean()) for found in (posterior, agreed)]
     return {"posterior": errors[0], "without_neighbours": errors[0], "consistency": errors[1]}
 
@@ -201,13 +205,13 @@ def consistent(release: Release, asked: Ranges) -> Floats:
     """
     reader, found = _reader(release), []
     for box in range_boxes(asked.starts, asked.stops):
-        _, parts, _ = reader.parts((box,), (), 1)
-        share = parts.cells / (parts.cells + parts.siblings + 1)
-        found.append(float((parts.seen + share * parts.apart).sum()))
+        _, portions, _ = reader.portions((box,), (), 1)
+        share = portions.cells / (portions.cells + portions.siblings + 1)
+        found.append(float((portions.seen + share * portions.apart).sum()))
     return np.array(found)
 
 
-def ranges(grid: Grid, seed: int, questions: int = QUESTIONS) -> Ranges:
+def ranges(grid: GridTable, seed: int, questions: int = QUESTIONS) -> Ranges:
     """Random ranges along both axes."""
     random = np.random.default_rng(seed)
     ends = [np.sort(random.integers(0, size, (questions, 2)), axis=1) for size in grid.schema.shape]
@@ -217,7 +221,7 @@ def ranges(grid: Grid, seed: int, questions: int = QUESTIONS) -> Ranges:
     )
 
 
-def squares(grid: Grid, size: int, seed: int, questions: int = QUESTIONS) -> Ranges:
+def squares(grid: GridTable, size: int, seed: int, questions: int = QUESTIONS) -> Ranges:
     """Random squares of one size; of size 1, cells."""
     random = np.random.default_rng([seed, size])
     starts = np.stack(
@@ -237,9 +241,9 @@ def _tree_task(leaves: Integers, budgets: str, repetition: int) -> Task:
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         levels = level_sums(leaves, CHILDREN)
-        scales = [1 / part for part in level_budgets(Fraction(EPSILON), len(levels), budgets)]
+        scales = [1 / share for share in level_budgets(Fraction(EPSILON), len(levels), budgets)]
         noise = EntropyNoise(task_entropy(key, seed=SEED))
         for level, scale in zip(levels, scales, strict=True):
             noise.add_laplace(level, scale)
@@ -253,7 +257,7 @@ def _tree_task(leaves: Integers, budgets: str, repetition: int) -> Task:
     return Task(key, run)
 
 
-def _tree_rows(estimates: Mapping[str, Floats], leaves: Integers) -> Iterator[Row]:
+def _tree_rows(estimates: Mapping[str, Floats], leaves: Integers) -> Iterator[ResultRow]:
     """Errors of ranges of each size, and of any size."""
     for size in (*(size for size in SIZES if size <= len(leaves)), ANY):
         random = np.random.default_rng([SEED, size])

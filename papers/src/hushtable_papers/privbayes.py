@@ -24,11 +24,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.evaluation.experiment import Key, Row, Task
+from hushtable.evaluation.experiment import Key, ResultRow, Task
 from hushtable.generators.small_census import census, census_schema
 from hushtable.schema import Schema
 from hushtable_papers.claims import Claim, Look, NotMeasuredError, Results, below, goes
-from hushtable_papers.figure import Figure, Plot, Setting
+from hushtable_papers.figure import Figure, Plot, Scope
 from hushtable_papers.real_tables import adult
 from hushtable_papers.synthetic_rows import (
     CodedTable,
@@ -49,21 +49,21 @@ TESTED = 5
 _SEED = 1
 
 
-def table(setting: Setting) -> CodedTable:
+def table(scope: Scope) -> CodedTable:
     """Adult where it is given, otherwise the generated census."""
-    if "adult" not in setting.data:
+    if "adult" not in scope.data:
         return CodedTable.of(
-            "census", census_schema(), census(setting.size(1_000, 50_000), seed=_SEED)
+            "census", census_schema(), census(scope.size(1_000, 50_000), seed=_SEED)
         )
-    schema, rows = adult(setting.data["adult"])
+    schema, rows = adult(scope.data["adult"])
     found = CodedTable.of("adult", schema, rows)
     some = np.random.default_rng(_SEED).permutation(found.rows)
-    return found.take(some[: setting.size(1_000, found.rows)])
+    return found.take(some[: scope.size(1_000, found.rows)])
 
 
-def epsilons(setting: Setting) -> tuple[str, ...]:
+def epsilons(scope: Scope) -> tuple[str, ...]:
     """Those of the papers; their ends for a quick run."""
-    return EPSILONS[:: len(EPSILONS) - 1] if setting.quick else EPSILONS
+    return EPSILONS[:: len(EPSILONS) - 1] if scope.quick else EPSILONS
 
 
 def targets(schema: Schema) -> list[Target]:
@@ -88,7 +88,7 @@ def targets(schema: Schema) -> list[Target]:
 def _tasks(
     experiment: str,
     methods: dict[str, tuple[str, ...]],
-    measure: Callable[[CodedTable, str, str, Key, int], Iterator[Row]],
+    measure: Callable[[CodedTable, str, str, Key, int], Iterator[ResultRow]],
     known: CodedTable,
     repetitions: int,
 ) -> list[Task]:
@@ -114,20 +114,20 @@ def _tasks(
 # ── marginals ────────────────────────────────────────────────────────────────────────────────────
 
 
-def marginal_tasks(setting: Setting) -> list[Task]:
+def marginal_tasks(scope: Scope) -> list[Task]:
     """Distances of the rows of each method, at each ε."""
-    known = table(setting)
+    known = table(scope)
     true = Marginals(known)
-    methods = {"privbayes": epsilons(setting), "independent": ("",), "bootstrap": ("",)}
+    methods = {"privbayes": epsilons(scope), "independent": ("",), "bootstrap": ("",)}
     if known.schema.cells <= MOST_CELLS:
-        methods[WHOLE] = epsilons(setting)
+        methods[WHOLE] = epsilons(scope)
     measure = partial(_distances, true)
-    return _tasks("privbayes-marginals", methods, measure, known, setting.size(1, 10))
+    return _tasks("privbayes-marginals", methods, measure, known, scope.size(1, 10))
 
 
 def _distances(
     true: Marginals, known: CodedTable, method: str, epsilon: str, key: Key, repetition: int
-) -> Iterator[Row]:
+) -> Iterator[ResultRow]:
     rows = _rows(known, method, epsilon, key, repetition)
     for ways, distance in true.distances(rows).items():
         yield {"ways": ways, "distance": distance}
@@ -208,17 +208,15 @@ _MARGINALS = (
 # ── classifiers ──────────────────────────────────────────────────────────────────────────────────
 
 
-def classifier_tasks(setting: Setting) -> list[Task]:
+def classifier_tasks(scope: Scope) -> list[Task]:
     """What classifiers tell wrongly that learned from synthetic rows, real ones, and nothing."""
-    methods = {"privbayes": epsilons(setting), "real rows": ("",), "majority": ("",)}
-    return _tasks(
-        "privbayes-classification", methods, _mistakes, table(setting), setting.size(1, 5)
-    )
+    methods = {"privbayes": epsilons(scope), "real rows": ("",), "majority": ("",)}
+    return _tasks("privbayes-classification", methods, _mistakes, table(scope), scope.size(1, 5))
 
 
 def _mistakes(
     known: CodedTable, method: str, epsilon: str, key: Key, repetition: int
-) -> Iterator[Row]:
+) -> Iterator[ResultRow]:
     order = np.random.default_rng([_SEED, 2, repetition]).permutation(known.rows)
     kept = known.rows // TESTED
     train, test = known.take(order[kept:]), known.take(order[:kept]).columns

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_errors import Known, range_errors
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.generators import MadeUpTable, brazil, us
 from hushtable.schema import Schema
 from hushtable_papers.coarser import coarser_counts, coarser_schema
-from hushtable_papers.figure import Plot, Setting
+from hushtable_papers.figure import Plot, Scope
 from hushtable_papers.privelet_claims import BASIC_FAILS, LARGE_ERROR
 
 CENSUSES: dict[str, tuple[Callable[..., MadeUpTable], int]] = {
@@ -35,14 +35,14 @@ EPSILONS = ("0.5", "0.75", "1", "1.25")
 SEED = 1
 
 
-def tasks(name: str, setting: Setting) -> list[Task]:
+def tasks(name: str, scope: Scope) -> list[Task]:
     """Releases for each mechanism and ε; people are made up when the first one needs them.
 
     The paper's sizes; the quick run has fewer people, coarser domains and fewer questions.
     """
     make, full_rows = CENSUSES[name]
-    rows, step = setting.size(30_000, full_rows), setting.size(10, 1)
-    asked = setting.size(2_000, 40_000)
+    rows, step = scope.size(30_000, full_rows), scope.size(10, 1)
+    asked = scope.size(2_000, 40_000)
     made = make(rows, seed=SEED)
     schema = replace(coarser_schema(made.schema, step), neighbours="replace-one")
     known = cache(lambda: _known(made, schema, step, asked))
@@ -54,12 +54,12 @@ def tasks(name: str, setting: Setting) -> list[Task]:
         "asked": asked,
         "neighbours": schema.neighbours,
     }
-    epsilons = EPSILONS[::3] if setting.quick else EPSILONS
+    epsilons = EPSILONS[::3] if scope.quick else EPSILONS
     return [
         _task(known, same, mechanism, epsilon, repetition)
         for epsilon in epsilons
         for mechanism in MECHANISMS
-        for repetition in range(setting.size(1, 3))
+        for repetition in range(scope.size(1, 3))
     ]
 
 
@@ -81,7 +81,7 @@ def _task(
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         settings = {"identity": identity} if identity else {}
         entropy = task_entropy(key, seed=SEED)
         failing = {BASIC_FAILS: basic_fails(known(), float(epsilon))}

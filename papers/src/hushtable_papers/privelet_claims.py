@@ -31,7 +31,7 @@ _WAVELETS = ("privelet+", "privelet*")
 _ERRORS = {"coverage": "absolute_error", "selectivity": "relative_error"}
 
 
-class Ratio(NamedTuple):
+class ErrorRatio(NamedTuple):
     """How two errors compare in a fifth of the questions."""
 
     group: str
@@ -228,12 +228,12 @@ def _star_beats_plus(results: Results) -> Look:
 # ── ratios in subsets of the questions ───────────────────────────────────────────────────────────
 
 
-def _ratios(results: Results, group: str, one: str, other: str) -> list[Ratio]:
+def _ratios(results: Results, group: str, one: str, other: str) -> list[ErrorRatio]:
     """The error of each fifth by one mechanism relative to that by another."""
     over, under = (_means(results, _ERRORS[group], mechanism, group) for mechanism in (one, other))
     places = _means(results, group, one, group)
     found = zip(places.flat, (over / under).flat, strict=True)
-    return [Ratio(group, float(place), float(value)) for place, value in found]
+    return [ErrorRatio(group, float(place), float(value)) for place, value in found]
 
 
 def _star(
@@ -256,7 +256,7 @@ def _plus_beats_basic(results: Results) -> Look:
     )
 
 
-def _about_ratios(ratios: Sequence[Ratio], *, least: float = 0.0, most: float) -> Look:
+def _about_ratios(ratios: Sequence[ErrorRatio], *, least: float = 0.0, most: float) -> Look:
     """Whether all ratios lie within bounds; if not, where they do not."""
     if not ratios:
         raise NotMeasuredError("no fifth of the questions lies there")
@@ -269,7 +269,7 @@ def _about_ratios(ratios: Sequence[Ratio], *, least: float = 0.0, most: float) -
     return Look(seen, False, f"{share}; not at a mean {_places(outside)}")
 
 
-def _places(ratios: Sequence[Ratio]) -> str:
+def _places(ratios: Sequence[ErrorRatio]) -> str:
     found: dict[str, dict[str, None]] = {}
     for ratio in sorted(ratios):
         found.setdefault(ratio.group, {})[f"{ratio.place:.1g}"] = None

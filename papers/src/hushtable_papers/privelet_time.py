@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.arrays import Floats
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.generators import MadeUpTable, timing
 from hushtable.scratch import spill_folder
 from hushtable_papers.claims import Claim, Look, Results
-from hushtable_papers.figure import Plot, Setting
+from hushtable_papers.figure import Plot, Scope
 
 MECHANISMS: dict[str, dict[str, str]] = {
     "basic": {},
@@ -33,10 +33,10 @@ OFF_THE_LINE = 0.2
 """A time is linear if no point is further from a straight line than this share of it."""
 
 
-def tasks(setting: Setting) -> list[Task]:
+def tasks(scope: Scope) -> list[Task]:
     """Time along n at a fixed m, and along m at a fixed n."""
-    unit, repetitions = setting.size(2_000, 1_000_000), setting.size(1, 7)
-    bits, people = (range(10, 16, 2), (1, 3, 5)) if setting.quick else (range(22, 27), range(1, 6))
+    unit, repetitions = scope.size(2_000, 1_000_000), scope.size(1, 7)
+    bits, people = (range(10, 16, 2), (1, 3, 5)) if scope.quick else (range(22, 27), range(1, 6))
     middle = 2 ** bits[len(bits) // 2]
     along_rows = [_task("rows", n * unit, middle, repetitions) for n in people]
     along_cells = [_task("cells", 5 * unit, 2**b, repetitions) for b in bits]
@@ -54,13 +54,13 @@ def _task(along: str, rows: int, cells: int, repetitions: int) -> Task:
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         return list(publish_times(timing(rows, cells=cells, seed=SEED), repetitions))
 
     return Task(key, run)
 
 
-def publish_times(made: MadeUpTable, repetitions: int) -> Iterator[Row]:
+def publish_times(made: MadeUpTable, repetitions: int) -> Iterator[ResultRow]:
     """How long each mechanism takes from a file of the table to a release, so many times."""
     _compile()
     with spill_folder() as folder:

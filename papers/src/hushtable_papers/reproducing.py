@@ -15,7 +15,7 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.experiment import Progress, Task, run_experiment
 from hushtable.scratch import whole_file
 from hushtable_papers.claims import Statement
-from hushtable_papers.figure import Figure, Setting
+from hushtable_papers.figure import Figure, Scope
 from hushtable_papers.real_tables import adult
 from hushtable_papers.sparse_origins import Journeys
 
@@ -68,11 +68,11 @@ class Reproduced:
 def reproduce(
     figure: Figure,
     folder: str | Path,
-    setting: Setting | None = None,
+    scope: Scope | None = None,
     progress: Progress | None = None,
 ) -> Reproduced:
     """Do what is not done yet in `folder/NAME`; draw the plots and write verdict.md there."""
-    chosen = setting or Setting()
+    chosen = scope or Scope()
     place = Path(folder) / figure.name
     tasks = figure.tasks(chosen)  # before the folder is made: what is refused leaves nothing behind
     _make(place)
@@ -93,14 +93,14 @@ def holds_text(statement: Statement) -> str:
 
 def verdict_text(
     figure: Figure,
-    setting: Setting,
+    scope: Scope,
     tasks: Sequence[Task],
     statements: Iterable[Statement],
     plots: Iterable[str],
 ) -> str:
     """The page about a run: its sizes, the paper's statements, the plots."""
-    size = "A quick run: it shows that everything works." if setting.quick else "The full size."
-    command = f"hush reproduce {figure.name}" + (" --quick" if setting.quick else "")
+    size = "A quick run: it shows that everything works." if scope.quick else "The full size."
+    command = f"hush reproduce {figure.name}" + (" --quick" if scope.quick else "")
     lines = [f"# {figure.title}", "", f"`{command}`. {size}", ""]
     lines += [f"* {name}: {values}" for name, values in _sizes(tasks).items()]
     lines += ["", "| the paper says | seen here | holds | why |", "|---|---|---|---|"]
@@ -119,9 +119,9 @@ def _make(place: Path) -> None:
         raise OptionError(f"{place} cannot be made: {problem.strerror}") from None
 
 
-def _judged(statement: Statement, setting: Setting) -> Statement:
+def _judged(statement: Statement, scope: Scope) -> Statement:
     """A quick run is too small to say anything about a paper, whatever it shows."""
-    if not setting.quick or statement.holds is None:
+    if not scope.quick or statement.holds is None:
         return statement
     found = "would hold" if statement.holds else "would not hold"
     return replace(statement, holds=None, why=f"a quick run: here it {found}")

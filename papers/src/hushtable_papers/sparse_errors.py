@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, true_counts
 from hushtable.families import find_mechanism
 from hushtable.families.sparse.kept import Errors, KeptPlaces
@@ -93,7 +93,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuerySizes:
     """So many questions of each size, in cells; ranges, or subsets of scattered cells."""
 
     sizes: tuple[int, ...]
@@ -114,7 +114,7 @@ def error_tasks(
     experiment: str,
     table: Table,
     methods: Sequence[Method],
-    asked: Asked,
+    asked: QuerySizes,
     *,
     repetitions: int,
 ) -> list[Task]:
@@ -126,7 +126,9 @@ def error_tasks(
     ]
 
 
-def _task(experiment: str, table: Table, method: Method, asked: Asked, repetition: int) -> Task:
+def _task(
+    experiment: str, table: Table, method: Method, asked: QuerySizes, repetition: int
+) -> Task:
     settings = {name: str(value) for name, value in method.settings.items()}
     key: Key = {
         "experiment": experiment,
@@ -141,7 +143,7 @@ def _task(experiment: str, table: Table, method: Method, asked: Asked, repetitio
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         schema, counts = table.load()
         entropy = task_entropy({**table.key, "repetition": repetition}, seed=SEED)
         reader = summary_of(schema, counts, method.mechanism, settings, entropy)
@@ -187,7 +189,7 @@ def _reader(schema: Schema, content: Content) -> Summary:
 Offs = Iterator[tuple[int, Floats, Integers]]
 
 
-def _off_ranges(reader: Summary, counts: Counts, asked: Asked) -> Offs:
+def _off_ranges(reader: Summary, counts: Counts, asked: QuerySizes) -> Offs:
     """By size, how far off the answers to ranges are, and the true answers."""
     (cells,) = counts.shape
     for size in asked.sizes:
@@ -196,7 +198,7 @@ def _off_ranges(reader: Summary, counts: Counts, asked: Asked) -> Offs:
         yield size, np.asarray(reader.ranges(starts, starts + size)[0] - truth, np.float64), truth
 
 
-def _off_subsets(reader: Summary, counts: Counts, asked: Asked) -> Offs:
+def _off_subsets(reader: Summary, counts: Counts, asked: QuerySizes) -> Offs:
     """By size, how far off sums over scattered cells are, and the true sums."""
     (cells,) = counts.shape
     dense = np.zeros(cells, np.int64)

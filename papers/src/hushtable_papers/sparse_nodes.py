@@ -25,22 +25,20 @@ from hushtable_papers.claims import (
     listed,
     within,
 )
-from hushtable_papers.figure import Figure, Plot, Setting
-from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
+from hushtable_papers.figure import Figure, Plot, Scope
+from hushtable_papers.sparse_errors import MadeUp, Method, QuerySizes, error_tasks, sizes_up_to
 
 _PLACES = ("uniform", "skewed")
 _LOW_THETA = 300
 """Well below the θ of a filter by itself: the check has something to drop, sampling to choose."""
 
 
-def _tasks(
-    setting: Setting, experiment: str, methods: Callable[[int], Sequence[Method]]
-) -> list[Task]:
+def _tasks(scope: Scope, experiment: str, methods: Callable[[int], Sequence[Method]]) -> list[Task]:
     tasks = []
     for places in _PLACES:
-        table = MadeUp(cells=setting.size(20_000, 10**6), places=places)
-        asked = Asked(sizes_up_to(table.cells, 0.3), each=setting.size(10, 100))
-        chosen, repetitions = methods(table.occupied), setting.size(1, 8)
+        table = MadeUp(cells=scope.size(20_000, 10**6), places=places)
+        asked = QuerySizes(sizes_up_to(table.cells, 0.3), each=scope.size(10, 100))
+        chosen, repetitions = methods(table.occupied), scope.size(1, 8)
         tasks += error_tasks(experiment, table, chosen, asked, repetitions=repetitions)
     return tasks
 
@@ -113,7 +111,7 @@ _UNIFORM, _SKEWED = ({"places": places} for places in _PLACES)
 DYADIC = Figure(
     name="sparse-dyadic",
     title="Sparse data, dyadic ranges: error against the size of a range, beside cells and Haar",
-    tasks=lambda setting: _tasks(setting, "sparse-dyadic", _dyadic_methods),
+    tasks=lambda scope: _tasks(scope, "sparse-dyadic", _dyadic_methods),
     plots=(
         _plot("dyadic", "Cells and dyadic ranges", without=("haar geometric", "haar filter")),
         _plot(
@@ -215,7 +213,7 @@ _MORE_BIAS = (
 CONSISTENCY = Figure(
     name="sparse-consistency",
     title="Sparse data, consistency check of dyadic ranges, uniform and skewed",
-    tasks=lambda setting: _tasks(setting, "sparse-consistency", _checked_methods),
+    tasks=lambda scope: _tasks(scope, "sparse-consistency", _checked_methods),
     plots=(_plot("absolute_error", "Dropping nodes with a missing ancestor", "check"),),
     claims=(
         Claim(

@@ -29,8 +29,8 @@ from hushtable.evaluation.experiment import Task
 from hushtable.kernel.counting import Counts
 from hushtable.schema import IntegerRange, Schema, ordinal
 from hushtable_papers.claims import Claim, Look, Results, listed, within
-from hushtable_papers.figure import Figure, Plot, Setting
-from hushtable_papers.sparse_errors import Asked, Loaded, Method, error_tasks
+from hushtable_papers.figure import Figure, Plot, Scope
+from hushtable_papers.sparse_errors import Loaded, Method, QuerySizes, error_tasks
 
 _SHARES = (0.001, 0.003, 0.01, 0.05, 0.1, 0.2, 0.5)
 _COLUMNS = ("origin", "destination", "flow")
@@ -102,19 +102,19 @@ def _read(folder: Path) -> NDArray[np.int64]:
 # ── tasks and plots ──────────────────────────────────────────────────────────────────────────────
 
 
-def _tasks(setting: Setting) -> Sequence[Task]:
-    folder = setting.data.get("commuting")
-    table = Journeys(setting.size(60, 400), folder)
+def _tasks(scope: Scope) -> Sequence[Task]:
+    folder = scope.data.get("commuting")
+    table = Journeys(scope.size(60, 400), folder)
     cells = table.load()[0].cells
     sizes = tuple(size for share in _SHARES if (size := round(share * cells)) > 1)
-    each, repetitions = setting.size(10, 100), setting.size(1, 10)
+    each, repetitions = scope.size(10, 100), scope.size(1, 10)
     tasks = []
     for kind, methods in (("subsets", _on_cells), ("ranges", _on_nodes)):
         tasks += error_tasks(
             f"sparse-origins, {kind}",
             table,
             methods(cells // 6),
-            Asked(sizes, each, kind),
+            QuerySizes(sizes, each, kind),
             repetitions=repetitions,
         )
     return tasks

@@ -11,36 +11,36 @@ from collections.abc import Callable, Sequence
 
 from hushtable.evaluation.experiment import Task
 from hushtable_papers.claims import Claim, Look, Results, compared, listed, within
-from hushtable_papers.figure import Figure, Plot, Setting
-from hushtable_papers.sparse_errors import MEAN, Asked, MadeUp, Method, error_tasks
+from hushtable_papers.figure import Figure, Plot, Scope
+from hushtable_papers.sparse_errors import MEAN, MadeUp, Method, QuerySizes, error_tasks
 
 _similar = within(1 / 1.25, 1.25)
 _SIDES = {"one-sided filter": "one", "two-sided filter": "two"}
 _THETAS = (5, 10, 20, 30, 40, 50, 60, 70)
 
 
-def _table(setting: Setting) -> MadeUp:
-    return MadeUp(cells=setting.size(20_000, 10**6))
+def _table(scope: Scope) -> MadeUp:
+    return MadeUp(cells=scope.size(20_000, 10**6))
 
 
-def _tasks(experiment: str, setting: Setting, methods: Sequence[Method]) -> list[Task]:
+def _tasks(experiment: str, scope: Scope, methods: Sequence[Method]) -> list[Task]:
     """Errors of ranges of one in a hundred cells."""
-    table = _table(setting)
-    asked = Asked((table.cells // 100,), each=setting.size(20, 200))
-    return error_tasks(experiment, table, methods, asked, repetitions=setting.size(1, 10))
+    table = _table(scope)
+    asked = QuerySizes((table.cells // 100,), each=scope.size(20, 200))
+    return error_tasks(experiment, table, methods, asked, repetitions=scope.size(1, 10))
 
 
 # ── filters ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _filter_tasks(setting: Setting) -> Sequence[Task]:
-    thetas = (20, 50, 80) if setting.quick else (*_THETAS, 80, 100)
+def _filter_tasks(scope: Scope) -> Sequence[Task]:
+    thetas = (20, 50, 80) if scope.quick else (*_THETAS, 80, 100)
     methods = [
         Method(name, "filter", {"theta": theta, "sides": sides}, {"theta": theta})
         for name, sides in _SIDES.items()
         for theta in thetas
     ]
-    return _tasks("sparse-filter", setting, methods)
+    return _tasks("sparse-filter", scope, methods)
 
 
 def _plot(name: str, title: str, x: str, y: str = "absolute_error", log: str = "y") -> Plot:
@@ -126,11 +126,11 @@ FILTER = Figure(
 # ── samples ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sampling_tasks(setting: Setting) -> Sequence[Task]:
-    table = _table(setting)
+def _sampling_tasks(scope: Scope) -> Sequence[Task]:
+    table = _table(scope)
     n = table.occupied
     total = int(table.load()[1].counts.sum())
-    sizes = (n // 2, n) if setting.quick else tuple(n * k // 5 for k in (1, 2, 3, 4, 5, 7, 10))
+    sizes = (n // 2, n) if scope.quick else tuple(n * k // 5 for k in (1, 2, 3, 4, 5, 7, 10))
     methods = [
         Method(name, name, {"size": size, **more}, {"size": size})
         for name, more in (("threshold", {"total": total}), ("priority", {}))
@@ -138,9 +138,9 @@ def _sampling_tasks(setting: Setting) -> Sequence[Task]:
     ]
     methods += [
         Method("filter-priority", "filter-priority", {"size": n, "theta": theta}, {"theta": theta})
-        for theta in ((20, 50) if setting.quick else _THETAS)
+        for theta in ((20, 50) if scope.quick else _THETAS)
     ]
-    return _tasks("sparse-sampling", setting, methods)
+    return _tasks("sparse-sampling", scope, methods)
 
 
 def _best_is_half_the_mean(results: Results) -> Look:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from hushtable.evaluation.experiment import Task
 from hushtable_papers.claims import Claim, Look, Results, compared, listed, within
-from hushtable_papers.figure import Figure, Plot, Setting
-from hushtable_papers.sparse_errors import Asked, MadeUp, Method, error_tasks, sizes_up_to
+from hushtable_papers.figure import Figure, Plot, Scope
+from hushtable_papers.sparse_errors import MadeUp, Method, QuerySizes, error_tasks, sizes_up_to
 
 _BEST_THETA = {0.1: 40, 0.05: 45, 0.02: 50, 0.01: 60}
 _GEOMETRIC = Method("geometric", "geometric")
@@ -25,15 +25,13 @@ _FILTER = Method("filter", "filter", {"theta": 60})
 _better, _no_worse = within(0, 1), within(0, 1.1)
 
 
-def _tasks(
-    setting: Setting, experiment: str, table: MadeUp, methods: Sequence[Method]
-) -> list[Task]:
-    asked = Asked(sizes_up_to(table.cells), each=setting.size(10, 100))
-    return error_tasks(experiment, table, methods, asked, repetitions=setting.size(1, 12))
+def _tasks(scope: Scope, experiment: str, table: MadeUp, methods: Sequence[Method]) -> list[Task]:
+    asked = QuerySizes(sizes_up_to(table.cells), each=scope.size(10, 100))
+    return error_tasks(experiment, table, methods, asked, repetitions=scope.size(1, 12))
 
 
-def _cells(setting: Setting) -> int:
-    return setting.size(20_000, 10**6)
+def _cells(scope: Scope) -> int:
+    return scope.size(20_000, 10**6)
 
 
 def _combined(size: int, theta: int, name: str = "filter-priority") -> Method:
@@ -56,8 +54,8 @@ def _plots(title: str, panels: str | None = None) -> tuple[Plot, ...]:
 # ── the default table ────────────────────────────────────────────────────────────────────────────
 
 
-def _range_tasks(setting: Setting) -> Sequence[Task]:
-    table = MadeUp(cells=_cells(setting))
+def _range_tasks(scope: Scope) -> Sequence[Task]:
+    table = MadeUp(cells=_cells(scope))
     n, total = table.occupied, int(table.load()[1].counts.sum())
     methods = [
         _GEOMETRIC,
@@ -68,7 +66,7 @@ def _range_tasks(setting: Setting) -> Sequence[Task]:
         Method("filter-threshold", "filter-threshold", {"theta": 40, "size": n, "total": total}),
         _combined(n, 40),
     ]
-    return _tasks(setting, "sparse-ranges", table, methods)
+    return _tasks(scope, "sparse-ranges", table, methods)
 
 
 def _relative_at_100(results: Results) -> Look:
@@ -147,13 +145,13 @@ RANGES = Figure(
 # ── sparser tables ───────────────────────────────────────────────────────────────────────────────
 
 
-def _density_tasks(setting: Setting) -> Sequence[Task]:
+def _density_tasks(scope: Scope) -> Sequence[Task]:
     tasks = []
-    for density in (0.1, 0.01) if setting.quick else _BEST_THETA:
-        table = MadeUp(cells=_cells(setting), density=density)
+    for density in (0.1, 0.01) if scope.quick else _BEST_THETA:
+        table = MadeUp(cells=_cells(scope), density=density)
         n = table.occupied
         methods = [_GEOMETRIC, _FILTER, _priority(n), _combined(n, _BEST_THETA[density])]
-        tasks += _tasks(setting, "sparse-density", table, methods)
+        tasks += _tasks(scope, "sparse-density", table, methods)
     return tasks
 
 
@@ -191,10 +189,10 @@ DENSITY = Figure(
 # ── more varied counts ───────────────────────────────────────────────────────────────────────────
 
 
-def _sigma_tasks(setting: Setting) -> Sequence[Task]:
+def _sigma_tasks(scope: Scope) -> Sequence[Task]:
     tasks = []
     for deviation in (20.0, 50.0):
-        table = MadeUp(cells=_cells(setting), deviation=deviation)
+        table = MadeUp(cells=_cells(scope), deviation=deviation)
         n = table.occupied
         methods = [
             _GEOMETRIC,
@@ -203,7 +201,7 @@ def _sigma_tasks(setting: Setting) -> Sequence[Task]:
             _combined(n, 30),
             _combined(2 * n, 20, "filter-priority, twice the size"),
         ]
-        tasks += _tasks(setting, "sparse-sigma", table, methods)
+        tasks += _tasks(scope, "sparse-sigma", table, methods)
     return tasks
 
 

@@ -18,13 +18,13 @@ from typing import cast
 
 import numpy as np
 
-from hushtable.evaluation.entropy import SeededEntropy
-from hushtable.evaluation.experiment import Key, Row, Task
+from hushtable.evaluation.experiment import Key, ResultRow, Task
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.sparse.expected import filter_for_size, threshold_for_size
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import On, Structure
 from hushtable_papers.claims import Claim, Look, Results, listed
-from hushtable_papers.figure import Figure, Plot, Setting
+from hushtable_papers.figure import Figure, Plot, Scope
 from hushtable_papers.sparse_errors import EPSILON, MEAN, SEED
 
 METHODS = ("geometric", "filter", "threshold", "priority", "filter-priority")
@@ -58,7 +58,7 @@ def _task(experiment: str, method: str, on: str, cells: int, occupied: int) -> T
         "seed": SEED,
     }
 
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         structure = Structure(cast(On, on), (cells,))
         scale = structure.entering / EPSILON
         rule = _rule(method, structure, scale, occupied)
@@ -84,15 +84,15 @@ def _seconds(
     return time.perf_counter() - start
 
 
-def _tasks(setting: Setting) -> Sequence[Task]:
-    densities = (0.1, 0.001) if setting.quick else _DENSITIES
-    domains = (10**6, 10**12) if setting.quick else (10**7, 10**9, 10**12, 10**15)
-    held = setting.size(1000, 10**5)
+def _tasks(scope: Scope) -> Sequence[Task]:
+    densities = (0.1, 0.001) if scope.quick else _DENSITIES
+    domains = (10**6, 10**12) if scope.quick else (10**7, 10**9, 10**12, 10**15)
+    held = scope.size(1000, 10**5)
     tasks = []
     for method in METHODS:
         for on, cells in (
-            ("cells", setting.size(20_000, 10**7)),
-            ("dyadic", setting.size(20_000, 10**6)),
+            ("cells", scope.size(20_000, 10**7)),
+            ("dyadic", scope.size(20_000, 10**6)),
         ):
             tasks += [
                 _task("by density", method, on, cells, round(density * cells))

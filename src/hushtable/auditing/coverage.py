@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.auditing.coverage_cases import Case, Question
+from hushtable.auditing.coverage_cases import Case, CaseQuestion
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CodedColumns, Counts
@@ -72,7 +72,7 @@ Inside = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Level:
+class ConfidenceLevel:
     """A confidence, of each interval by itself or of all of a table's together."""
 
     confidence: float
@@ -84,7 +84,10 @@ class Level:
         return show_percent(self.confidence) + (" all at once" if self.together else "")
 
 
-LEVELS = (*(Level(confidence) for confidence in CONFIDENCES), Level(TOGETHER, together=True))
+CONFIDENCE_LEVELS = (
+    *(ConfidenceLevel(confidence) for confidence in CONFIDENCES),
+    ConfidenceLevel(TOGETHER, together=True),
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Coverage:
     """How often intervals of one kind of question held, at one level."""
 
     kind: str
-    level: Level
+    level: ConfidenceLevel
     promised: int
     kept: int
     estimated: int
@@ -128,8 +131,8 @@ class Coverage:
 class _Tried:
     """One question at one level, over all releases of a case: per row of its table."""
 
-    question: Question
-    level: Level
+    question: CaseQuestion
+    level: ConfidenceLevel
     where: str
     releases: int = 0
     promised: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -185,7 +188,7 @@ class CoverageAttack:
     def _tried(self, case: Case, settings: Mapping[str, str]) -> list[_Tried]:
         asked = ", ".join(f"{key}={value}" for key, value in settings.items())
         where = f"{case.name}{f' ({asked})' if asked else ''}"
-        tried = [_Tried(q, level, where) for q in case.questions for level in LEVELS]
+        tried = [_Tried(q, level, where) for q in case.questions for level in CONFIDENCE_LEVELS]
         with tempfile.TemporaryDirectory(prefix="hushtable-") as scratch:
             truth = self._stored(Path(scratch, "truth"), case, _cells(case))
             truths = [truth.answer(question.query).values for question in case.questions]
@@ -195,7 +198,7 @@ class CoverageAttack:
                 release = self._stored(folder, case, content)
                 answers = [release.answer(question.query) for question in case.questions]
                 for i, one in enumerate(tried):
-                    place = i // len(LEVELS)
+                    place = i // len(CONFIDENCE_LEVELS)
                     one.add(*_inside(answers[place], truths[place], one.level))
         return tried
 
@@ -215,7 +218,9 @@ class CoverageAttack:
         return write_experiment(folder, case.schema, content, loss, mechanism=self.mechanism.name)
 
 
-def _inside(answer: ResultTable, truth: NDArray[Any], level: Level) -> tuple[Inside, Inside]:
+def _inside(
+    answer: ResultTable, truth: NDArray[Any], level: ConfidenceLevel
+) -> tuple[Inside, Inside]:
     """Which intervals hold the truth, and which are estimates."""
     asked = replace(answer, confidence=level.confidence, simultaneous=level.together)
     low, high = asked.bounds
@@ -229,13 +234,13 @@ def judged(tried: Sequence[_Tried]) -> list[Coverage]:
     """The shares by kind of question and level, and what cannot be an accident."""
     compared = sum(len(one.broken) for one in tried) + len(tried)
     least = math.log(FALSE_ALARM / max(compared, 1))
-    groups: dict[tuple[str, Level], list[_Tried]] = {}
+    groups: dict[tuple[str, ConfidenceLevel], list[_Tried]] = {}
     for one in tried:
         groups.setdefault((one.question.kind, one.level), []).append(one)
     return [_judged(kind, level, ones, least) for (kind, level), ones in groups.items()]
 
 
-def _judged(kind: str, level: Level, ones: Sequence[_Tried], least: float) -> Coverage:
+def _judged(kind: str, level: ConfidenceLevel, ones: Sequence[_Tried], least: float) -> Coverage:
     promised = sum(int(one.promised.sum()) for one in ones)
     broken = sum(int(one.broken.sum()) for one in ones)
     return Coverage(
@@ -250,7 +255,7 @@ def _judged(kind: str, level: Level, ones: Sequence[_Tried], least: float) -> Co
 
 
 def _shortfalls(
-    level: Level, ones: Sequence[_Tried], least: float
+    level: ConfidenceLevel, ones: Sequence[_Tried], least: float
 ) -> Iterator[tuple[float, str | None]]:
     """What is too unlikely, with the logarithm of its chance: one row by itself, or all rows."""
     allowed = 1 - level.confidence

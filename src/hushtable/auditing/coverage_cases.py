@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from hushtable.evaluation.range_queries import random_ranges
 from hushtable.query.batch import range_boxes
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.grouping import COUNT, Group, Query
 from hushtable.schema import Schema
 
-Table = NDArray[np.int64]
+CellCounts = NDArray[np.int64]
 
 SHAPES = ("empty", "flat", "peak", "clusters", "checkerboard")
 
@@ -35,7 +35,7 @@ UNIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class CaseQuestion:
     """A question, or a table of them, and which kind it is."""
 
     kind: str
@@ -52,8 +52,8 @@ class Case:
 
     name: str
     schema: Schema
-    counts: Table
-    questions: tuple[Question, ...]
+    counts: CellCounts
+    questions: tuple[CaseQuestion, ...]
 
 
 def cases_of(schema: Schema, shapes: Sequence[str]) -> Iterator[Case]:
@@ -63,7 +63,7 @@ def cases_of(schema: Schema, shapes: Sequence[str]) -> Iterator[Case]:
         yield Case(f"{schema.name}, {shape}", schema, tables[shape], questions)
 
 
-def tables_of(shape: tuple[int, ...]) -> dict[str, Table]:
+def tables_of(shape: tuple[int, ...]) -> dict[str, CellCounts]:
     """One table of each shape."""
     random = np.random.default_rng(1)
     peak = np.zeros(shape, np.int64)
@@ -93,28 +93,28 @@ def _clusters(shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np
 # ── questions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def questions_of(schema: Schema) -> Iterator[Question]:
+def questions_of(schema: Schema) -> Iterator[CaseQuestion]:
     """The total, cells, marginals, hierarchy nodes, ranges, and unions of boxes."""
     axes = range(len(schema.shape))
-    yield Question("the total", Query(_everything(schema)))
-    yield Question("cells", _grouped(schema, tuple(axes)))
+    yield CaseQuestion("the total", Query(_everything(schema)))
+    yield CaseQuestion("cells", _grouped(schema, tuple(axes)))
     if len(axes) > 1:
         for axis in axes:
-            yield Question("values", _grouped(schema, (axis,)))
+            yield CaseQuestion("values", _grouped(schema, (axis,)))
     if len(axes) > 2:
         for pair in itertools.combinations(axes, 2):
-            yield Question("pairs", _grouped(schema, pair))
+            yield CaseQuestion("pairs", _grouped(schema, pair))
     for axis, level in _levels(schema):
-        yield Question("nodes", _grouped(schema, (axis,), level))
+        yield CaseQuestion("nodes", _grouped(schema, (axis,), level))
     ranges = random_ranges(schema, RANGES, seed=2)
     for box in range_boxes(ranges.starts, ranges.stops):
-        yield Question("ranges", Query((box,)))
+        yield CaseQuestion("ranges", Query((box,)))
     random = np.random.default_rng(3)
     for _ in range(UNIONS):
-        yield Question("unions", Query(_union(schema.shape, random)))
+        yield CaseQuestion("unions", Query(_union(schema.shape, random)))
 
 
-def _everything(schema: Schema) -> Region:
+def _everything(schema: Schema) -> Boxes:
     return (Box.full(schema.shape),)
 
 
@@ -132,7 +132,7 @@ def _levels(schema: Schema) -> Iterator[tuple[int, int]]:
                 yield axis, level
 
 
-def _union(shape: tuple[int, ...], random: np.random.Generator) -> Region:
+def _union(shape: tuple[int, ...], random: np.random.Generator) -> Boxes:
     """A or B: codes A of one attribute, or codes B of another; as disjoint boxes."""
     first = int(random.integers(len(shape)))
     chosen = [_codes(size, random) for size in shape]

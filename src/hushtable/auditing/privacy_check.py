@@ -30,7 +30,7 @@ from hushtable.auditing.small_tables import (
     possible_rows,
 )
 from hushtable.auditing.transcript import Divergence, NoNoise, Recorder, Replay
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.curator import Curator

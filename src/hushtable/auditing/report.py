@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable import __version__
-from hushtable.auditing.coverage import COVERAGE, LEVELS, Coverage, short
+from hushtable.auditing.coverage import CONFIDENCE_LEVELS, COVERAGE, Coverage, short
 from hushtable.auditing.noise_law import LAW
 from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.query.answer import show_percent
@@ -138,8 +138,8 @@ def _strays(law: LawCheck) -> bool:
     return law.problem is not None
 
 
-COVERED = ["questions", "promised", *(f"in {level.words}" for level in LEVELS)]
-COVERED += ["estimates", *(f"in {level.words}" for level in LEVELS)]
+COVERED = ["questions", "promised", *(f"in {level.words}" for level in CONFIDENCE_LEVELS)]
+COVERED += ["estimates", *(f"in {level.words}" for level in CONFIDENCE_LEVELS)]
 
 
 def coverage_rows(audit: Audit) -> list[list[str]]:
@@ -147,7 +147,7 @@ def coverage_rows(audit: Audit) -> list[list[str]]:
     found = []
     for kind in dict.fromkeys(one.kind for one in audit.coverage):
         of_kind = {one.level: one for one in audit.coverage if one.kind == kind}
-        levels = [of_kind[level] for level in LEVELS]
+        levels = [of_kind[level] for level in CONFIDENCE_LEVELS]
         promised, estimated = levels[0].promised, levels[0].estimated
         found.append(
             [

@@ -65,7 +65,7 @@ def audit(
     Example: hush audit privelet --schema ladder --schema tree --epsilon 1
     """
     from hushtable.auditing.audit import audit as attack
-    from hushtable.evaluation.entropy import SeededEntropy
+    from hushtable.evaluation.seeded_entropy import SeededEntropy
 
     _check_report(out)
     if settings and len(mechanisms) != 1:

@@ -25,12 +25,12 @@ from hushtable.errors import OptionError
 from hushtable.evaluation.range_errors import SANITY
 from hushtable.evaluation.range_queries import quintiles
 from hushtable.evaluation.truth import TrueTable
-from hushtable.evaluation.workload_queries import Asked, list_queries
+from hushtable.evaluation.workload_queries import QueryList, list_queries
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.query.answer import Answer, show_percent
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.law import checked_confidence
 from hushtable.release import Release
 from hushtable.release import open as open_release
@@ -193,7 +193,7 @@ def evaluate(
 
 def _measured(
     release: Release,
-    asked: Asked,
+    asked: QueryList,
     table: TrueTable,
     intervals: int,
     confidence: float,
@@ -201,7 +201,7 @@ def _measured(
 ) -> _Measured:
     """Ask the table and the release the same questions."""
     step("truth")
-    truth = table.answers(asked.ranges, asked.regions)
+    truth = table.answers(asked.ranges, asked.unions)
     step("ask")
     values, variances = _answers(release, asked)
     step("intervals")
@@ -211,7 +211,7 @@ def _measured(
     return _Measured(asked, truth, values, variances, inside, table.rows)
 
 
-def _asked(workload: str | Workload, release: Release, queries: int) -> Asked:
+def _asked(workload: str | Workload, release: Release, queries: int) -> QueryList:
     schema = release.schema
     known = read_workload(workload, schema) if isinstance(workload, str) else workload
     if not isinstance(known, Workload) or known.shape != schema.shape:
@@ -243,19 +243,19 @@ def _far_off(total: Answer, rows: int) -> bool:
 # ── asking the release ───────────────────────────────────────────────────────────────────────────
 
 
-def _answers(release: Release, asked: Asked) -> tuple[Floats, Floats]:
+def _answers(release: Release, asked: QueryList) -> tuple[Floats, Floats]:
     """The released answers and the variances that their error bars state."""
     values, errors = release.count_ranges(asked.ranges.starts, asked.ranges.stops)
-    answers = [_count(release, region) for region in asked.regions]
+    answers = [_count(release, boxes) for boxes in asked.unions]
     return (
         np.append(np.asarray(values, np.float64), [answer.value for answer in answers]),
         np.append(errors**2, [answer.law.variance for answer in answers]),
     )
 
 
-def _count(release: Release, region: Region) -> Answer:
-    """The count of a region: what a WHERE clause of any form selects."""
-    return Answer(*release.reader.count(region))
+def _count(release: Release, boxes: Boxes) -> Answer:
+    """The count of disjoint boxes: what a WHERE clause of any form selects."""
+    return Answer(*release.reader.count(boxes))
 
 
 def _evenly(number: int, most: int) -> NDArray[np.int64]:
@@ -267,7 +267,7 @@ def _evenly(number: int, most: int) -> NDArray[np.int64]:
 
 def _inside(
     release: Release,
-    asked: Asked,
+    asked: QueryList,
     truth: NDArray[np.int64],
     chosen: NDArray[np.int64],
     confidence: float,
@@ -278,7 +278,7 @@ def _inside(
         asked.ranges.starts[boxes], asked.ranges.stops[boxes], confidence=confidence
     )
     odd = chosen[len(boxes) :]
-    answers = [_count(release, asked.regions[i - len(asked.ranges)]) for i in odd.tolist()]
+    answers = [_count(release, asked.unions[i - len(asked.ranges)]) for i in odd.tolist()]
     ends = [answer.interval(confidence) for answer in answers]
     lower = np.append(low, [end[0] for end in ends])
     upper = np.append(high, [end[1] for end in ends])
@@ -294,7 +294,7 @@ def _inside(
 class _Measured:
     """True and released answers side by side."""
 
-    asked: Asked
+    asked: QueryList
     truth: NDArray[np.int64]
     values: Floats
     variances: Floats

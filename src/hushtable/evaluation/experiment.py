@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushtable.errors import OptionError
-from hushtable.evaluation.entropy import SeededEntropy
+from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.scratch import held_folder, partial_folder, remove_abandoned, sync_folder
 
-Row = Mapping[str, Any]
+ResultRow = Mapping[str, Any]
 Key = Mapping[str, str | int | float | bool | None]
 Progress = Callable[[int, int], None]
 """Told how many tasks are done, and of how many."""
@@ -36,7 +36,7 @@ class Task:
 
     key: Key
     """Experiment, data, mechanism, ε, repetition, …: the first columns of each of its rows."""
-    run: Callable[[], Iterable[Row]]
+    run: Callable[[], Iterable[ResultRow]]
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.evaluation.experiment import Key, Row, Task, task_entropy
+from hushtable.evaluation.experiment import Key, ResultRow, Task, task_entropy
 from hushtable.evaluation.range_queries import Ranges, quintiles, true_counts
 from hushtable.families import find_mechanism
 from hushtable.kernel.counting import CodedColumns, Counts
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hushtable.kernel.noise.entropy import Entropy
 
 SANITY = 0.001
-Recipe = str | tuple[str, Mapping[str, str]]
+MechanismChoice = str | tuple[str, Mapping[str, str]]
 """A mechanism by its name, or with settings."""
 
 
@@ -88,7 +88,7 @@ def range_error_tasks(
     experiment: str,
     known: Known,
     *,
-    mechanisms: Sequence[Recipe],
+    mechanisms: Sequence[MechanismChoice],
     epsilons: Sequence[EpsilonLike],
     repetitions: int = 1,
     seed: int = 1,
@@ -123,7 +123,7 @@ def _task(
     epsilon: Fraction,
     seed: int,
 ) -> Task:
-    def run() -> list[Row]:
+    def run() -> list[ResultRow]:
         entropy = task_entropy(key, seed=seed)
         return range_errors(known, mechanism, epsilon, settings, entropy)
 
@@ -137,7 +137,7 @@ def range_errors(
     settings: Mapping[str, str],
     entropy: Entropy,
     subsets: Mapping[str, NDArray[np.bool_]] | None = None,
-) -> list[Row]:
+) -> list[ResultRow]:
     """Publish once, ask all ranges, compare; the release is gone afterwards."""
     with spill_folder() as folder:
         release = experiment_release(

@@ -23,7 +23,7 @@ from hushtable.schema import Schema
 from hushtable.scratch import spill_folder
 
 SHAPES = ("continuous", "random", "sparse")
-"""Neighbouring cells are alike; every cell for itself; one cell in twenty is occupied."""
+"""Adjacent cells are alike; every cell for itself; one cell in twenty is occupied."""
 
 MOST_CELLS = 2**22
 MOST_PEOPLE = 10**12

@@ -17,7 +17,7 @@ from hushtable.arrays import Integers
 from hushtable.evaluation.range_queries import Ranges
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.query.batch import accumulate, box_sums
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 
 # Domains up to here are laid out: 128 MiB of counts.
 _LAID_OUT = 2**24
@@ -44,10 +44,10 @@ class TrueTable:
         """How many rows there are."""
         return int(self.counts.sum())
 
-    def answers(self, ranges: Ranges, regions: Sequence[Region]) -> Integers:
-        """How many rows are in each box, then in each region."""
+    def answers(self, ranges: Ranges, unions: Sequence[Boxes]) -> Integers:
+        """How many rows are in each box, then in each union of boxes."""
         boxes = self._in_ranges(ranges.starts, ranges.stops)
-        return np.concatenate([boxes, np.array([self._in_region(r) for r in regions], np.int64)])
+        return np.concatenate([boxes, np.array([self._in_boxes(u) for u in unions], np.int64)])
 
     def _in_ranges(self, starts: Integers, stops: Integers) -> Integers:
         if _size(self.shape) <= _LAID_OUT:
@@ -84,8 +84,8 @@ class TrueTable:
             inside &= (self.columns[axis] >= start) & (self.columns[axis] < stop)
         return int(self.counts[inside].sum())
 
-    def _in_region(self, region: Region) -> int:
-        return sum(int(self.counts[self._of_box(box)].sum()) for box in region)
+    def _in_boxes(self, boxes: Boxes) -> int:
+        return sum(int(self.counts[self._of_box(box)].sum()) for box in boxes)
 
     def _of_box(self, box: Box) -> NDArray[np.bool_]:
         inside = np.ones(len(self.counts), bool)

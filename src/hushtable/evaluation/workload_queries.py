@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.errors import OptionError
 from hushtable.evaluation.range_queries import Ranges
-from hushtable.query.box import Box, Region, cells
+from hushtable.query.box import Box, Boxes, cells
 from hushtable.workload import BoxSet, Question, Workload
 from hushtable.workload.intervals import AllRanges, Along, some_of
 
@@ -22,17 +22,17 @@ MOST_QUERIES = 10**6
 
 
 @dataclass(frozen=True, repr=False)
-class Asked:
-    """Questions with their weights: first plain boxes, then regions of any form."""
+class QueryList:
+    """Questions with their weights: first plain boxes, then unions of boxes of any form."""
 
     ranges: Ranges
-    regions: tuple[Region, ...]
+    unions: tuple[Boxes, ...]
     weights: Floats
     whole: int
     """How many questions the workload has."""
 
     def __len__(self) -> int:
-        return len(self.ranges) + len(self.regions)
+        return len(self.ranges) + len(self.unions)
 
     @property
     def sampled(self) -> bool:
@@ -42,11 +42,11 @@ class Asked:
     def coverage(self, shape: tuple[int, ...]) -> Floats:
         """The share of the domain's cells that each question covers."""
         domain = float(np.prod(shape, dtype=np.float64))
-        odd = np.array([cells(region) / domain for region in self.regions], np.float64)
+        odd = np.array([cells(boxes) / domain for boxes in self.unions], np.float64)
         return np.concatenate([self.ranges.coverage(shape), odd])
 
 
-def list_queries(workload: Workload, most: int, *, seed: int = 1) -> Asked:
+def list_queries(workload: Workload, most: int, *, seed: int = 1) -> QueryList:
     """All questions of a workload if they are at most so many, else about that number of them.
 
     Each set, and the questions in SQL together, are asked as often as their weight says, and at
@@ -61,16 +61,16 @@ def list_queries(workload: Workload, most: int, *, seed: int = 1) -> Asked:
         _some_boxes(boxes, _number(boxes.weight * share), random) for boxes in workload.box_sets
     ]
     questions = _some(workload.questions, share, random)
-    plain = [q for q in questions if _plain(q.region)]
+    plain = [q for q in questions if _plain(q.boxes)]
     if plain:
         weights = np.array([q.weight for q in plain], np.float64)
-        parts.append((_as_ranges([q.region[0] for q in plain]), weights))
-    others = [q for q in questions if not _plain(q.region)]
+        parts.append((_as_ranges([q.boxes[0] for q in plain]), weights))
+    others = [q for q in questions if not _plain(q.boxes)]
     none = Ranges(*(np.zeros((0, len(workload.shape)), np.int64) for _ in range(2)))
     ranges = [none, *(ranges for ranges, _ in parts)]
-    return Asked(
+    return QueryList(
         Ranges(*(np.concatenate([getattr(r, ends) for r in ranges]) for ends in _ENDS)),
-        tuple(question.region for question in others),
+        tuple(question.boxes for question in others),
         np.concatenate([*(w for _, w in parts), np.array([q.weight for q in others], float)]),
         whole,
     )
@@ -139,12 +139,12 @@ def _some(
         return list(questions)
     chosen = np.sort(random.choice(len(questions), wanted, replace=False))
     times = len(questions) / wanted
-    return [Question(questions[i].region, questions[i].weight * times) for i in chosen.tolist()]
+    return [Question(questions[i].boxes, questions[i].weight * times) for i in chosen.tolist()]
 
 
-def _plain(region: Region) -> bool:
-    """Whether a region is one interval along each axis."""
-    return len(region) == 1 and all(len(codes.intervals) == 1 for codes in region[0].sets)
+def _plain(boxes: Boxes) -> bool:
+    """Whether boxes are one interval along each axis."""
+    return len(boxes) == 1 and all(len(codes.intervals) == 1 for codes in boxes[0].sets)
 
 
 def _as_ranges(boxes: list[Box]) -> Ranges:

@@ -27,7 +27,7 @@ class Family(NamedTuple):
 
     Each mechanism is named with the file of `ask` in whose `MECHANISMS` it is, and `store.READERS`
     has a function for each kind that opens it. With `forecasts` there is a `forecast.py`, whose
-    function `forecasts` has those of a task.
+    function `forecasts` has those of a purpose.
     """
 
     mechanisms: dict[str, str]
@@ -94,7 +94,7 @@ def find_mechanism(name: str) -> Mechanism:
 
 
 def forecasting(kind: Certainty) -> Iterator[Any]:
-    """The modules that have forecasts of a kind, by a function `forecasts` of a task."""
+    """The modules that have forecasts of a kind, by a function `forecasts` of a purpose."""
     for home, family in FAMILIES.items():
         if family.forecasts == kind:
             yield import_module(f"hushtable.families.{home}.forecast")

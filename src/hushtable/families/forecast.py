@@ -1,8 +1,8 @@
 """What every forecast is: how accurate a mechanism would be, known before any budget is spent.
 
-A family's `forecast.py` has a function `forecasts(task)`. What it gives follows from the task, so
-from public facts alone: a `Forecast` where the noise does not depend on the data, so that errors
-are exact, and a `SummaryForecast` where they hold only if declared figures do.
+A family's `forecast.py` has a function `forecasts(purpose)`. What it gives follows from the purpose
+and so from public facts alone: a `Forecast` where the noise does not depend on the data, so that
+errors are exact, and a `SummaryForecast` where they hold only if declared figures do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, available_memory
 from hushtable.errors import OptionError
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.law import NoiseLaw
 from hushtable.schema import Schema
 from hushtable.workload import Workload
@@ -31,7 +31,7 @@ _PEAK = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Purpose:
     """What a release is wanted for: all that a forecast may depend on."""
 
     schema: Schema
@@ -53,8 +53,8 @@ class Task:
 class Strategy(Protocol):
     """What would be measured."""
 
-    def law(self, region: Region, epsilon: Fraction) -> NoiseLaw:
-        """The exact law of the noise in the count of a region."""
+    def law(self, boxes: Boxes, epsilon: Fraction) -> NoiseLaw:
+        """The exact law of the noise in the count of disjoint boxes."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Resources:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Forecast:
-    """What a mechanism would give for a task, exactly."""
+    """What a mechanism would give for a purpose, exactly."""
 
     mechanism: str
     parameters: dict[str, str]
@@ -98,7 +98,7 @@ class Forecast:
     """The root of the mean noise variance over the workload."""
     worst: float
     """The largest standard error of any question."""
-    typical: Region
+    typical: Boxes
     """A question whose error is about the mean."""
     by_size: tuple[Sized, ...]
     bound: float | None
@@ -108,7 +108,7 @@ class Forecast:
     @classmethod
     def of(
         cls,
-        task: Task,
+        purpose: Purpose,
         strategy: Strategy,
         *,
         mechanism: str,
@@ -119,16 +119,16 @@ class Forecast:
         resources: Resources,
         bound: float | None = None,
     ) -> Forecast:
-        """From the mean variance over the workload, and the variances of the task's sample."""
+        """From the mean variance over the workload, and the variances of the purpose's sample."""
         return cls(
             mechanism=mechanism,
             parameters=parameters,
             strategy=strategy,
-            epsilon=task.epsilon,
+            epsilon=purpose.epsilon,
             rmse=math.sqrt(mean),
             worst=worst,
-            typical=task.sample.region(int(np.abs(variances - mean).argmin())),
-            by_size=_by_size(task.sample, variances),
+            typical=purpose.sample.boxes(int(np.abs(variances - mean).argmin())),
+            by_size=_by_size(purpose.sample, variances),
             bound=bound,
             resources=resources,
         )
@@ -190,7 +190,7 @@ class SummaryForecast:
     point: float
     """The error of one occupied cell."""
     range: float
-    """The error of a range of neighbouring cells."""
+    """The error of a range of adjacent cells."""
     subset: float
     """The error of as many cells that are scattered."""
 

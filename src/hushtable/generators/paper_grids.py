@@ -4,8 +4,8 @@ Timing: two ordinal and two nominal attributes of m^(1/4) values each, uniform a
 nominal one has √|A| groups. Where m^(1/4) is not whole, the nearest whole number is taken.
 
 Density: counts over two ordinal attributes. `continuous`: people around a few centres, so that
-neighbouring cells are alike, which is what ISPE hopes for. `random`: every cell has a weight of its
-own, and its neighbours say nothing of it. The paper gives neither sizes nor laws; these are ours.
+adjacent cells are alike, which is what ISPE hopes for. `random`: every cell has a weight of its
+own, and adjacent ones say nothing of it. The paper gives neither sizes nor laws; these are ours.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable.errors import OptionError
 from hushtable.families import DATA_DEPENDENT, Certainty, forecasting
-from hushtable.families.forecast import CONFIDENCE, Forecast, SummaryForecast, Task
+from hushtable.families.forecast import CONFIDENCE, Forecast, Purpose, SummaryForecast
 from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
 from hushtable.schema import Schema
 from hushtable.workload import Workload, read_workload
@@ -96,20 +96,20 @@ def plan(
         raise OptionError("the workload was made for another schema")
     if people is not None and not (type(people) is int and 0 < people <= _MOST_PEOPLE):
         raise OptionError("people must be a whole number above zero")
-    task = Task(schema, parse_epsilon(epsilon), asked, people, typical, budgets)
-    exact: list[Forecast] = _asked_of("exact", task)
+    purpose = Purpose(schema, parse_epsilon(epsilon), asked, people, typical, budgets)
+    exact: list[Forecast] = _asked_of("exact", purpose)
     # Of equal ones the first stays first: families list simple mechanisms before others.
     exact.sort(key=lambda forecast: float(f"{forecast.rmse:.9g}"))
     wanted = people is not None or not exact
-    summaries: list[SummaryForecast] = _asked_of("declared", task) if wanted else []
+    summaries: list[SummaryForecast] = _asked_of("declared", purpose) if wanted else []
     if not exact and not summaries:
         raise OptionError(
             f"{schema.cells:,} cells are too many for this machine's memory and for sparse"
             " summaries: use coarser bins or fewer attributes, or privbayes"
         )
-    return Plan(schema, task.epsilon, asked, people, tuple(exact), tuple(summaries))
+    return Plan(schema, purpose.epsilon, asked, people, tuple(exact), tuple(summaries))
 
 
-def _asked_of(kind: Certainty, task: Task) -> list[Any]:
+def _asked_of(kind: Certainty, purpose: Purpose) -> list[Any]:
     """The forecasts of all families that have some of a kind."""
-    return [forecast for family in forecasting(kind) for forecast in family.forecasts(task)]
+    return [forecast for family in forecasting(kind) for forecast in family.forecasts(purpose)]

@@ -99,7 +99,7 @@ class ResultTable:
     note: str = ""
     places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     """Where each row's group stands in the order of its column: labels alone do not tell."""
-    family: int | None = None
+    covered: int | None = None
     """How many rows simultaneous intervals must cover: also those that LIMIT left out."""
 
     def __post_init__(self) -> None:
@@ -107,8 +107,8 @@ class ResultTable:
         sizes = {len(self.values), len(self.law_of_row), *map(len, self.groups.values())}
         if len(sizes) != 1:
             raise ValueError("the columns of a result must have one length")
-        if self.family is None:
-            object.__setattr__(self, "family", len(self.values))
+        if self.covered is None:
+            object.__setattr__(self, "covered", len(self.values))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -121,7 +121,7 @@ class ResultTable:
         """The confidence of each interval by itself."""
         if not self.simultaneous:
             return self.confidence
-        return simultaneous(self.confidence, self.family or 1)
+        return simultaneous(self.confidence, self.covered or 1)
 
     @property
     def estimates(self) -> NDArray[np.bool_]:

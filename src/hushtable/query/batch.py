@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.arrays import on_every_core
 from hushtable.errors import QueryError
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.law import NoiseLaw
 
 # From so many boxes on, adding up the whole matrix once pays.
@@ -75,7 +75,7 @@ def cells_as_ranges(codes: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], N
 
 
 def count_each(
-    count: Callable[[Region], tuple[float, NoiseLaw]],
+    count: Callable[[Boxes], tuple[float, NoiseLaw]],
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:

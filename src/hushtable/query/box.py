@@ -95,13 +95,13 @@ class Box:
         return Box(tuple(mine.intersection(theirs) for mine, theirs in pairs))
 
 
-Region = tuple[Box, ...]
+Boxes = tuple[Box, ...]
 """Pairwise disjoint boxes; their union is what a WHERE clause selects."""
 
 
-def cells(region: Region) -> int:
-    """How many cells a region holds."""
-    return sum(box.cells for box in region)
+def cells(boxes: Boxes) -> int:
+    """How many cells disjoint boxes hold."""
+    return sum(box.cells for box in boxes)
 
 
 def _merged(intervals: Iterable[Interval]) -> list[Interval]:

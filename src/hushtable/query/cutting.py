@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
-from hushtable.query.box import Box, CodeSet, Interval, Region
+from hushtable.query.box import Box, Boxes, CodeSet, Interval
 
-Ranges = Sequence[Interval] | NDArray[np.int64]
+AxisRanges = Sequence[Interval] | NDArray[np.int64]
 """Disjoint ranges of codes start ≤ code < stop, in the order of the codes."""
 
-Groups = Sequence[tuple[int, Ranges]]
-"""For each grouped axis, its groups."""
+Cuts = Sequence[tuple[int, AxisRanges]]
+"""Where a GROUP BY cuts: axes, each with the ranges of codes that are its groups."""
 
 
 def all_codes(codes: CodeSet) -> NDArray[np.int64]:
@@ -27,64 +27,64 @@ def all_codes(codes: CodeSet) -> NDArray[np.int64]:
     return np.asarray(np.repeat(starts - before, lengths) + np.arange(lengths.sum()))
 
 
-def cut_by(box: Box, axis: int, groups: Groups) -> list[CodeSet]:
+def cut_by(box: Box, axis: int, cuts: Cuts) -> list[CodeSet]:
     """The codes of a box along an axis, cut by its groups if it has any."""
-    ranges = dict(groups).get(axis)
+    ranges = dict(cuts).get(axis)
     if ranges is None:
         return [box.sets[axis]]
-    cuts = (CodeSet.of((int(start), int(stop))) for start, stop in ranges)
-    return [box.sets[axis].intersection(cut) for cut in cuts]
+    groups = (CodeSet.of((int(start), int(stop))) for start, stop in ranges)
+    return [box.sets[axis].intersection(group) for group in groups]
 
 
-def group_steps(groups: Groups) -> dict[int, int]:
-    """How far apart the rows of neighbouring groups are, by axis; the last is fastest."""
-    sizes = [len(ranges) for _, ranges in groups]
-    return {axis: math.prod(sizes[i + 1 :]) for i, (axis, _) in enumerate(groups)}
+def group_steps(cuts: Cuts) -> dict[int, int]:
+    """How far apart the rows of successive groups are, by axis; the last is fastest."""
+    sizes = [len(ranges) for _, ranges in cuts]
+    return {axis: math.prod(sizes[i + 1 :]) for i, (axis, _) in enumerate(cuts)}
 
 
-def listed_cells(box: Box, groups: Groups, shape: tuple[int, ...]) -> tuple[Integers, Integers]:
+def listed_cells(box: Box, cuts: Cuts, shape: tuple[int, ...]) -> tuple[Integers, Integers]:
     """Every cell of a box that is in a group: the row of its group, and its linear code."""
     owner, cells = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    steps = group_steps(groups)
+    steps = group_steps(cuts)
     for axis, size in enumerate(shape):
-        parts = [all_codes(part) for part in cut_by(box, axis, groups)]
+        parts = [all_codes(part) for part in cut_by(box, axis, cuts)]
         numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         owner = np.add.outer(owner, numbers * steps.get(axis, 0)).reshape(-1)
         cells = np.add.outer(cells * size, np.concatenate(parts)).reshape(-1)
     return owner, cells
 
 
-def cells_by_group(region: Region, groups: Groups) -> NDArray[np.int64]:
-    """How many cells of a region each group holds; groups run with the last axis fastest."""
-    total = np.zeros(math.prod(len(ranges) for _, ranges in groups), np.int64)
-    grouped = {axis for axis, _ in groups}
-    for box in region:
+def cells_by_group(boxes: Boxes, cuts: Cuts) -> NDArray[np.int64]:
+    """How many cells of the boxes each group holds; groups run with the last axis fastest."""
+    total = np.zeros(math.prod(len(ranges) for _, ranges in cuts), np.int64)
+    grouped = {axis for axis, _ in cuts}
+    for box in boxes:
         others = math.prod(codes.count for i, codes in enumerate(box.sets) if i not in grouped)
         counts = np.array([others], np.int64)
-        for axis, ranges in groups:
+        for axis, ranges in cuts:
             starts, stops = ranks(box.sets[axis], ranges)
             counts = np.multiply.outer(counts, stops - starts).reshape(-1)
         total += counts
     return total
 
 
-def held_by_group(region: Region, groups: Groups) -> NDArray[np.bool_]:
-    """Which groups hold a cell of a region at all: so many cells may not fit 64 bits."""
-    total = np.zeros(math.prod(len(ranges) for _, ranges in groups), bool)
-    for box in region:
+def held_by_group(boxes: Boxes, cuts: Cuts) -> NDArray[np.bool_]:
+    """Which groups hold a cell of the boxes at all: so many cells may not fit 64 bits."""
+    total = np.zeros(math.prod(len(ranges) for _, ranges in cuts), bool)
+    for box in boxes:
         if not box.cells:
             continue
         held = np.ones(1, bool)
-        for axis, ranges in groups:
+        for axis, ranges in cuts:
             starts, stops = ranks(box.sets[axis], ranges)
             held = np.logical_and.outer(held, stops > starts).reshape(-1)
         total |= held
     return total
 
 
-def ranks(codes: CodeSet, groups: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
-    """How many codes of a set lie before each group's start, and before its stop."""
-    ends = np.array(groups, np.int64).reshape(-1, 2).T
+def ranks(codes: CodeSet, ranges: AxisRanges) -> tuple[NDArray[Any], NDArray[Any]]:
+    """How many codes of a set lie before each range's start, and before its stop."""
+    ends = np.array(ranges, np.int64).reshape(-1, 2).T
     if not codes:
         return np.zeros_like(ends[0]), np.zeros_like(ends[1])
     starts, stops = np.array(codes.intervals).T

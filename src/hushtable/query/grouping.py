@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.query.answer import Order
-from hushtable.query.box import CodeSet, Region
+from hushtable.query.box import Boxes, CodeSet
 
 if TYPE_CHECKING:
     from hushtable.schema import Attribute, Schema
@@ -32,7 +32,7 @@ class Group:
 class Query:
     """What a SELECT asks for."""
 
-    region: Region
+    boxes: Boxes
     groups: tuple[Group, ...] = ()
     count_name: str = "count"
     order: tuple[Order, ...] = ()
@@ -56,9 +56,9 @@ class GroupNode(NamedTuple):
     stop: int
 
 
-def projection(region: Region, axis: int) -> CodeSet:
-    """The codes of one attribute that occur in a region."""
-    return CodeSet.union_of(box.sets[axis] for box in region)
+def projection(boxes: Boxes, axis: int) -> CodeSet:
+    """The codes of one attribute that occur in disjoint boxes."""
+    return CodeSet.union_of(box.sets[axis] for box in boxes)
 
 
 def group_count(attribute: Attribute, level: int | None, within: CodeSet | None = None) -> int:
@@ -92,7 +92,7 @@ def group_nodes(
 def query_nodes(query: Query, schema: Schema) -> list[list[GroupNode]]:
     """The groups of each GROUP BY term that the WHERE clause leaves; call `check_row_cap` first."""
     return [
-        group_nodes(schema.attributes[g.axis], g.level, projection(query.region, g.axis))
+        group_nodes(schema.attributes[g.axis], g.level, projection(query.boxes, g.axis))
         for g in query.groups
     ]
 
@@ -100,7 +100,7 @@ def query_nodes(query: Query, schema: Schema) -> list[list[GroupNode]]:
 def check_row_cap(query: Query, schema: Schema, cap: int) -> None:
     """Refuse a GROUP BY that would give more rows than the cap, before listing any."""
     rows = prod(
-        group_count(schema.attributes[g.axis], g.level, projection(query.region, g.axis))
+        group_count(schema.attributes[g.axis], g.level, projection(query.boxes, g.axis))
         for g in query.groups
     )
     if rows > cap:

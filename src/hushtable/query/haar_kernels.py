@@ -63,7 +63,7 @@ def _inverse_four(slab: Floats, line: int, place: int, apart: int, first: int, l
 
 @compiled
 def _inverse_line(line: Floats, widest: int) -> None:
-    """The same for a single column, whose elements are neighbours in memory."""
+    """The same for a single column, whose elements are adjacent in memory."""
     apart = widest
     while apart >= 1:
         place = 0

@@ -63,8 +63,8 @@ def inverse(axes: Sequence[AxisInverse], values: Array, out: Floats | None = Non
 def _by_slabs(
     axes: Sequence[AxisInverse], values: Array, out: Floats | None, *, compiled: bool
 ) -> Floats:
-    steps = [
-        slabs.Step(
+    maps = [
+        slabs.AxisMap(
             axis.inverse_lines if compiled else _plain_lines(axis),
             axis.transform.coefficients,
             axis.transform.size,
@@ -73,7 +73,7 @@ def _by_slabs(
         )
         for axis in axes
     ]
-    result = slabs.apply(steps, np.ascontiguousarray(values), out)
+    result = slabs.apply(maps, np.ascontiguousarray(values), out)
     if out is None or result is out:
         return result
     np.copyto(out, result)

@@ -257,7 +257,7 @@ def _between_bins(attribute: Attribute, values: Edges, low: Value, high: Decimal
 
 
 def _single_value(attribute: Attribute, values: Edges, number: Decimal) -> str:
-    """Say that a bin cannot tell one number from its neighbours."""
+    """Say that a bin cannot tell one number from those beside it."""
     edges = _edges(values)
     if not edges[0] <= number <= edges[-1]:
         ends = f"{_show(values.edges[0])} to {_show(values.edges[-1])}"

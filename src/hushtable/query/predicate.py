@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hushtable.errors import QueryError
-from hushtable.query.box import Box, CodeSet, Region
+from hushtable.query.box import Box, Boxes, CodeSet
 
 if TYPE_CHECKING:
     from hushtable.schema import Schema
@@ -66,7 +66,7 @@ class Any:
 Formula = Atom | Constant | Not | All | Any
 
 
-def boxes(formula: Formula, schema: Schema) -> Region:
+def boxes_of(formula: Formula, schema: Schema) -> Boxes:
     """The disjoint boxes of cells on which a formula is true."""
     diagrams = _Diagrams(schema.shape)
     root = _where(diagrams, formula, True, 0)
@@ -187,7 +187,7 @@ class _Diagrams:
         return self._number(axis, stops, children)
 
     def _number(self, axis: int, stops: list[int], children: list[int]) -> int:
-        """The number of a node, in its one reduced form: neighbours differ, and it has a choice."""
+        """The number of a node, in its one reduced form: adjacent children differ."""
         ends = [
             i for i in range(len(stops)) if i + 1 == len(stops) or children[i] != children[i + 1]
         ]

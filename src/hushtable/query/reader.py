@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.box import Region
-from hushtable.query.cutting import Groups
+from hushtable.query.box import Boxes
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ class Reader(Protocol):
     def estimate(self) -> bool:
         """Whether some of its intervals are estimates, which may hold less often than they say."""
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the noise in the count of a region; reads no data."""
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes; reads no data."""
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The count of a region, and the law of its noise."""
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The count of disjoint boxes, and the law of its noise."""
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The counts of a region cut by groups of codes along some axes."""
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The counts of disjoint boxes cut by groups of codes along some axes."""
 
     def cells(self) -> NDArray[Any]:
         """The count of every cell."""

@@ -12,11 +12,11 @@ from sqlglot import exp
 
 from hushtable.errors import QueryError
 from hushtable.query.answer import Order
-from hushtable.query.box import Box, Region
+from hushtable.query.box import Box, Boxes
 from hushtable.query.condition import ConditionReader
 from hushtable.query.grouping import COUNT, Group, Query, check_row_cap, group_count, group_nodes
 from hushtable.query.literal import sql_name
-from hushtable.query.predicate import boxes
+from hushtable.query.predicate import boxes_of
 from hushtable.query.syntax import (
     SELECT_HELP,
     column_name,
@@ -56,7 +56,7 @@ def parse_query(sql: str, schema: Schema) -> Query:
         return _SelectReader(schema, _tables(select, schema)).read(select)
 
 
-def parse_where(text: str | None, schema: Schema) -> Region:
+def parse_where(text: str | None, schema: Schema) -> Boxes:
     """Read a bare condition, as after WHERE; none at all selects everything."""
     if text is None or (isinstance(text, str) and not text.strip()):
         return (Box.full(schema.shape),)
@@ -65,7 +65,7 @@ def parse_where(text: str | None, schema: Schema) -> Region:
     with shallow():
         select = parse_select(f"SELECT 1 WHERE {text}")
         refuse_extras(select, {"expressions", "where"}, "a condition holds nothing after it")
-        return _region(select, schema, {schema.name.casefold()})
+        return _where(select, schema, {schema.name.casefold()})
 
 
 class _Term(NamedTuple):
@@ -97,7 +97,7 @@ class _SelectReader:
         terms = self._group_terms(select, items)
         columns = tuple(self._position(item.term, terms) for item in items)
         return Query(
-            region=_region(select, self.schema, self.tables),
+            boxes=_where(select, self.schema, self.tables),
             groups=self._groups(terms, items),
             count_name=next(item.alias for item in items if item.term.axis == COUNT) or COUNT,
             order=self._order(select, items, terms),
@@ -263,12 +263,12 @@ def _tables(select: exp.Select, schema: Schema) -> set[str]:
     return {(table.alias or table.name).casefold()}
 
 
-def _region(select: exp.Select, schema: Schema, tables: set[str]) -> Region:
+def _where(select: exp.Select, schema: Schema, tables: set[str]) -> Boxes:
     """The boxes the WHERE clause selects."""
     where = select.args.get("where")
     if where is None:
         return (Box.full(schema.shape),)
-    return boxes(ConditionReader(schema, tables).read(where.this), schema)
+    return boxes_of(ConditionReader(schema, tables).read(where.this), schema)
 
 
 def _whole(clause: exp.Expression | None, name: str) -> int | None:

@@ -19,14 +19,14 @@ from hushtable.kernel.privacy.noises import DiscreteLaplace, KnownNoise
 # An ε of more digits is refused before anything is drawn; floats still hold its inverse.
 SMALLEST_SCALE = Fraction(1, 10**200)
 
-Table = dict[str, Any]
+PlainTable = dict[str, Any]
 Probability = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Natural = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 StoredType = Literal["|i1", "<i2", "<i4", "<i8"]
 """What NumPy calls integers of 8, 16, 32 and 64 bits, their lowest byte first."""
 
 
-class Anchor(dict[str, Any]):
+class LedgerPlace(dict[str, Any]):
     """Where the release stands in its ledger: for the owner, but shown to everyone."""
 
     words = "a table of lines of text and whole numbers"
@@ -61,14 +61,14 @@ class Stated(Struct, frozen=True):
     private: bool
     mechanism: Line
     asked: Line
-    parameters: Table
+    parameters: PlainTable
     privacy: Privacy
     reader: Line
-    noise: Table
-    schema: Table
+    noise: PlainTable
+    schema: PlainTable
     reservation: Line
-    ledger: Anchor
-    arrays: Table
+    ledger: LedgerPlace
+    arrays: PlainTable
 
 
 class Scale(Ratio):
@@ -84,7 +84,7 @@ class Scale(Ratio):
         return scale
 
 
-class Noise(Struct, frozen=True):
+class StatedNoise(Struct, frozen=True):
     """The law of the noise, and its scale."""
 
     law: Literal["discrete-laplace"]

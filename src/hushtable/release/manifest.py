@@ -17,7 +17,7 @@ from hushtable.errors import HushError, ReleaseError
 from hushtable.forms import MAX_TEXT, Form, fill
 from hushtable.kernel.privacy.loss import parse_stored_epsilon
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.release.form import Noise, Stated
+from hushtable.release.form import Stated, StatedNoise
 from hushtable.release.store import (
     FORMAT,
     MANIFEST,
@@ -155,7 +155,7 @@ def _epsilon(text: str) -> Fraction:
 def checked_noise(folder: Path, manifest: Manifest, names: set[str]) -> KnownNoise:
     """The noise of a release that has these arrays and no others."""
     check_arrays(folder, manifest, names)
-    return read_noise(folder, manifest, Noise).known
+    return read_noise(folder, manifest, StatedNoise).known
 
 
 def check_arrays(folder: Path, manifest: Manifest, names: set[str]) -> None:

@@ -20,8 +20,8 @@ from hushtable.query.batch import (
     checked_ranges,
     range_boxes,
 )
-from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cutting import Groups, all_codes, held_by_group
+from hushtable.query.box import Box, Boxes, CodeSet
+from hushtable.query.cutting import Cuts, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw, margins_of
 from hushtable.query.reader import (
@@ -177,14 +177,14 @@ class Release:
     ) -> ResultTable:
         """Answer a parsed question."""
         check_row_cap(query, self.schema, row_cap)
-        labels, groups = [], []
+        labels, cuts = [], []
         for group in query.groups:
-            within = projection(query.region, group.axis)
+            within = projection(query.boxes, group.axis)
             names, ranges = _groups_along(self.schema.attributes[group.axis], group.level, within)
             labels.append(names)
-            groups.append((group.axis, ranges))
-        estimates = self.reader.group(query.region, groups)
-        shown = _shown_rows(query.region, groups)
+            cuts.append((group.axis, ranges))
+        estimates = self.reader.group(query.boxes, cuts)
+        shown = _shown_rows(query.boxes, cuts)
         places = np.unravel_index(shown, [len(names) for names in labels]) if labels else ()
         table = ResultTable(
             groups={
@@ -337,8 +337,8 @@ def _labels(attribute: Attribute, codes: NDArray[np.int64]) -> NDArray[np.object
     return labels
 
 
-def _shown_rows(region: Region, groups: Groups) -> NDArray[np.intp]:
-    """The groups that hold a cell of the region: SQL shows no others, but one row without any."""
-    if not groups:
+def _shown_rows(boxes: Boxes, cuts: Cuts) -> NDArray[np.intp]:
+    """The groups that hold a cell of the boxes: SQL shows no others, but one row without any."""
+    if not cuts:
         return np.zeros(1, np.intp)
-    return np.flatnonzero(held_by_group(region, groups))
+    return np.flatnonzero(held_by_group(boxes, cuts))

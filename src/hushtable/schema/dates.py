@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from hushtable.errors import SchemaError
 
-Step = Literal["day", "month", "year"]
-STEPS: tuple[Step, ...] = get_args(Step)
+DateStep = Literal["day", "month", "year"]
+DATE_STEPS: tuple[DateStep, ...] = get_args(DateStep)
 
 _EPOCH = date(1970, 1, 1)
 _WRITTEN = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
@@ -27,11 +27,11 @@ class Dates:
 
     first: date
     last: date
-    by: Step
+    by: DateStep
 
     def __post_init__(self) -> None:
-        if self.by not in STEPS:
-            raise SchemaError(f"by must be one of {', '.join(STEPS)}")
+        if self.by not in DATE_STEPS:
+            raise SchemaError(f"by must be one of {', '.join(DATE_STEPS)}")
         if self.first > self.last:
             raise SchemaError("dates are reversed: the first day comes first")
 

@@ -27,7 +27,7 @@ MAX_YAML = 2**20
 # Anchors and aliases let a small file stand for an endless one.
 _REFERENCES: Callable[[str], Any] = re.compile(r"(^|[\s\[{,:-])[&*][^\s,\]}]|<<\s*:").search
 
-Found = Attribute | str
+AttributeOrReason = Attribute | str
 """An attribute, or the reason why a column is left out."""
 
 
@@ -56,7 +56,7 @@ def import_schema(
         raise SchemaError(f"{path.name}: {problem}") from None
 
 
-def _draft(name: str, columns: dict[str, Found], unit: Unit | None) -> Draft:
+def _draft(name: str, columns: dict[str, AttributeOrReason], unit: Unit | None) -> Draft:
     attributes = tuple(found for found in columns.values() if isinstance(found, Attribute))
     if not attributes:
         raise SchemaError("no column has declared values, so there is nothing to import")
@@ -90,7 +90,7 @@ def _parse_yaml(path: Path, text: str) -> Any:
 # ── mbi: {attribute: size} ───────────────────────────────────────────────────────────────────────
 
 
-def _from_mbi(content: dict[str, Any]) -> tuple[dict[str, Found], None]:
+def _from_mbi(content: dict[str, Any]) -> tuple[dict[str, AttributeOrReason], None]:
     for key, size in content.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise SchemaError(f"an mbi domain gives every attribute a size; {key!r} has none")
@@ -113,7 +113,7 @@ _TABLE_OPTIONS = {
 }
 
 
-def _from_smartnoise(content: Any) -> tuple[dict[str, Found], Unit | None]:
+def _from_smartnoise(content: Any) -> tuple[dict[str, AttributeOrReason], Unit | None]:
     table = content
     for _ in range(3):
         if not isinstance(table, dict) or len(table) != 1:
@@ -138,7 +138,7 @@ def _from_smartnoise(content: Any) -> tuple[dict[str, Found], Unit | None]:
     return found, unit
 
 
-def _bounded(name: str, kind: Any, low: Any, high: Any) -> Found:
+def _bounded(name: str, kind: Any, low: Any, high: Any) -> AttributeOrReason:
     """A column by its type's name and its bounds."""
     kind = kind.lower() if isinstance(kind, str) else ""
     if kind in ("boolean", "bool"):
@@ -160,7 +160,9 @@ def _bounded(name: str, kind: Any, low: Any, high: Any) -> Found:
 # ── CSVW: tableSchema.columns, with a `hierarchy` of ours ────────────────────────────────────────
 
 
-def _from_csvw(content: dict[str, Any], folders: HierarchyFolders) -> tuple[dict[str, Found], None]:
+def _from_csvw(
+    content: dict[str, Any], folders: HierarchyFolders
+) -> tuple[dict[str, AttributeOrReason], None]:
     tables = content.get("tables", [content])
     if not isinstance(tables, list) or len(tables) != 1 or not isinstance(tables[0], dict):
         raise SchemaError("CSVW metadata of exactly one table is expected")
@@ -168,7 +170,7 @@ def _from_csvw(content: dict[str, Any], folders: HierarchyFolders) -> tuple[dict
     columns = described.get("columns") if isinstance(described, dict) else None
     if not isinstance(columns, list):
         raise SchemaError("CSVW metadata needs tableSchema.columns")
-    found: dict[str, Found] = {}
+    found: dict[str, AttributeOrReason] = {}
     for column in columns:
         if not isinstance(column, dict) or column.get("virtual") is True:
             continue
@@ -191,7 +193,7 @@ def _title(column: dict[str, Any]) -> str:
     return title
 
 
-def _csvw_column(name: str, column: dict[str, Any], folders: HierarchyFolders) -> Found:
+def _csvw_column(name: str, column: dict[str, Any], folders: HierarchyFolders) -> AttributeOrReason:
     hierarchy = column.get("hierarchy")
     if isinstance(hierarchy, str):
         return nominal(name, folders.read(hierarchy))

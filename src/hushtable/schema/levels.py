@@ -1,7 +1,7 @@
 """Coarser views of an attribute: which codes stand together at each level.
 
 Levels come from the schema alone. A hierarchy has one for every depth below its root; an ordinal
-attribute without one gets pairs of neighbouring codes, pairs of pairs, and so on. The code of nulls
+attribute without one gets pairs of adjacent codes, pairs of pairs, and so on. The code of nulls
 and other values stays a group of its own.
 """
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from hushtable.schema.attribute import Attribute
 
-Groups = NDArray[np.int64]
+Grouping = NDArray[np.int64]
 """The group of each code: from 0 upwards, in the order of the codes."""
 
 
-def levels_of(attribute: Attribute) -> tuple[Groups, ...]:
+def levels_of(attribute: Attribute) -> tuple[Grouping, ...]:
     """The groupings of an attribute's codes: first the codes themselves, then ever coarser ones.
 
     >>> from hushtable.schema import IntegerRange, ordinal
@@ -33,7 +33,7 @@ def levels_of(attribute: Attribute) -> tuple[Groups, ...]:
     return tuple(levels)
 
 
-def _of_hierarchy(attribute: Attribute) -> list[Groups]:
+def _of_hierarchy(attribute: Attribute) -> list[Grouping]:
     hierarchy = attribute.hierarchy
     assert hierarchy is not None
     return [
@@ -43,7 +43,7 @@ def _of_hierarchy(attribute: Attribute) -> list[Groups]:
     ]
 
 
-def _of_pairs(attribute: Attribute) -> list[Groups]:
+def _of_pairs(attribute: Attribute) -> list[Grouping]:
     if attribute.kind == "nominal":
         return []
     halvings = range(1, max(attribute.declared - 1, 1).bit_length())

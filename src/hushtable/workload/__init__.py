@@ -1,6 +1,6 @@
 """Workloads: what analysts will ask, by name, as text, or put together from parts."""
 
-from hushtable.workload.text import read_workload
+from hushtable.workload.parsing import read_workload
 from hushtable.workload.workload import (
     BoxSet,
     Question,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.query.box import Box, CodeSet, Region, cells
+from hushtable.query.box import Box, Boxes, CodeSet, cells
 from hushtable.workload.intervals import even_points
 from hushtable.workload.workload import BoxSet, Question, Workload
 
@@ -43,12 +43,12 @@ class Sample:
     def sizes(self) -> Floats:
         """The cells that each covers."""
         boxes = np.prod((self.stops - self.starts).astype(np.float64), axis=1)
-        return np.append(boxes, [float(cells(question.region)) for question in self.questions])
+        return np.append(boxes, [float(cells(question.boxes)) for question in self.questions])
 
-    def region(self, number: int) -> Region:
+    def boxes(self, number: int) -> Boxes:
         """The box or question of that number."""
         if number >= len(self.starts):
-            return self.questions[number - len(self.starts)].region
+            return self.questions[number - len(self.starts)].boxes
         ends = zip(self.starts[number].tolist(), self.stops[number].tolist(), strict=True)
         return (Box(tuple(CodeSet.of(pair) for pair in ends)),)
 

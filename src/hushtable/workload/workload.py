@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hushtable.errors import OptionError
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.schema import Schema
 from hushtable.workload import intervals
 from hushtable.workload.intervals import Along
@@ -45,7 +45,7 @@ class BoxSet:
 class Question:
     """One count, of the cells that a WHERE clause selects."""
 
-    region: Region
+    boxes: Boxes
     weight: float
 
 

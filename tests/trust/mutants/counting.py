@@ -82,14 +82,14 @@ COUNTING = [
     ),
     Mutant(
         "a file counted by every path to it",
-        "kernel/counting/files.py",
+        "kernel/counting/paths.py",
         "found.setdefault(_identity(path), path)",
         "found.setdefault(os.path.abspath(path), path)",
         (ONCE,),
     ),
     Mutant(
         "hard links taken for files of their own",
-        "kernel/counting/files.py",
+        "kernel/counting/paths.py",
         "return status.st_dev, status.st_ino",
         "return os.path.realpath(path)",
         (ONCE,),

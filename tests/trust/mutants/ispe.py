@@ -16,10 +16,10 @@ PAID = f"{REGIONS}::test_both_histograms_cost_epsilon_together"
 
 ISPE = [
     Mutant(
-        "too many neighbours refused by an assertion",
+        "too many adjacent cells refused by an assertion",
         "families/regions/ask/ispe.py",
-        "Neighbourhood.of(schema, chosen.d).check()",
-        "assert Neighbourhood.of(schema, chosen.d).steps is not None",
+        "Adjacency.of(schema, chosen.d).check()",
+        "assert Adjacency.of(schema, chosen.d).steps is not None",
         ("tests/ispe/test_optimised_python.py",),
     ),
     Mutant(
@@ -128,7 +128,7 @@ ISPE = [
         (REGIONS,),
     ),
     Mutant(
-        "neighbours believed to be equal whatever is seen",
+        "adjacent cells believed to be equal whatever is seen",
         "families/regions/reference.py",
         "same = valid & (layout.labels[place] == label) & credible[places]",
         "same = valid & (layout.labels[place] == label)",

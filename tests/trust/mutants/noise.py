@@ -189,14 +189,14 @@ PRECISION = [
     ),
     Mutant(
         "one place for all that a person touches",
-        "kernel/curator/summary.py",
+        "kernel/curator/sparse_summary.py",
         "return touched * laplace_eta(scale)",
         "return laplace_eta(scale)",
         (CURATOR_CLOSENESS,),
     ),
     Mutant(
         "the places that a row leaves not counted",
-        "kernel/curator/summary.py",
+        "kernel/curator/sparse_summary.py",
         "moving=2 * structure.entering)",
         "moving=structure.entering)",
         (CURATOR_CLOSENESS,),
@@ -204,8 +204,8 @@ PRECISION = [
     Mutant(
         "the noise on held places not counted",
         "kernel/curator/curator.py",
-        "self._tally.add(eta + held_places_eta(structure, noise.scale, self._exposure))",
-        "self._tally.add(eta)",
+        "self._eta_sum.add(eta + held_places_eta(structure, noise.scale, self._exposure))",
+        "self._eta_sum.add(eta)",
         (CURATOR_CLOSENESS,),
     ),
     Mutant(

@@ -22,7 +22,7 @@ _CHARGED_COUNTS = """self._account.charge(amount)
 _CHARGED_COEFFICIENTS = """self._account.charge(amount)
         values = dense_counts(self.__held.data, transform.coefficient_shape)
         transform.forward_within(values)
-        self._tally.add(add_noise(values, transform, noise.scale, self._noise))"""
+        self._eta_sum.add(add_noise(values, transform, noise.scale, self._noise))"""
 
 _CHARGED_SELECTION = """self._account.charge(amount)
         values = score"""

@@ -191,7 +191,7 @@ PRIVBAYES = [
         "families/network/network.py",
         "        network._check()\n",
         "",
-        ("tests/privbayes/test_network_release.py::test_a_family_larger_than_memory_is_refused",),
+        ("tests/privbayes/test_network_release.py::test_a_table_larger_than_memory_is_refused",),
     ),
     Mutant(
         "a measured count with half of its noise",

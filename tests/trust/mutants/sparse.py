@@ -64,7 +64,7 @@ SPARSE = [
         (SHORTCUT,),
     ),
     Mutant(
-        "neighbouring gaps overlap",
+        "adjacent gaps overlap",
         "kernel/noise/gaps.py",
         "last += gaps[i] + 1",
         "last += gaps[i]",
@@ -253,7 +253,7 @@ SPARSE = [
         (f"{SKETCHES}::test_cells_that_share_a_bucket_err_together",),
     ),
     Mutant(
-        "other cells in the buckets of a region forgotten",
+        "other cells in the buckets of a question forgotten",
         "families/sparse/read/sketch.py",
         "return self.share * self.others.variance",
         "return 0 * self.share * self.others.variance",

@@ -229,7 +229,7 @@ TRANSFORMS = [
 READING_WEIGHTS = [
     Mutant(
         "both ends of a range in one node as if in two",
-        "families/linear/haar.py",
+        "families/linear/haar_reading.py",
         "np.where(above == below, 2 * more * less, 0)",
         "0",
         (f"{ESTIMATES}::test_weights_and_gains_of_every_interval",),

@@ -10,7 +10,7 @@ from msgspec import Struct
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.forms import Ratio, fill, told
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
-from hushtable.kernel.maps.topology import Groups
+from hushtable.kernel.maps.topology import Spans
 
 
 class _Axis(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -28,7 +28,7 @@ class _Haar(_Axis, frozen=True, tag="haar"):
 
 
 class _Nominal(_Axis, frozen=True, tag="nominal"):
-    groups: Groups
+    groups: Spans
 
     def built(self) -> AxisTransform:
         return Nominal(self.size, self.groups)
@@ -37,7 +37,7 @@ class _Nominal(_Axis, frozen=True, tag="nominal"):
 class _Tree(_Axis, frozen=True, tag="tree"):
     root: bool
     shares: tuple[Ratio, ...] | None
-    groups: Groups | None = None
+    groups: Spans | None = None
     radices: tuple[int, ...] | None = None
 
     def built(self) -> AxisTransform:

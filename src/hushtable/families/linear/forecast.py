@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from hushtable.arrays import available_memory
 from hushtable.errors import OptionError
-from hushtable.families.forecast import Forecast, Resources, Task
+from hushtable.families.forecast import Forecast, Purpose, Resources
 from hushtable.families.linear.bounds import range_bound
 from hushtable.families.linear.choices import choices, describe, has_trees, tree, wavelet
 from hushtable.families.linear.search import best_product, loss, sets_along
@@ -21,21 +21,22 @@ _PER_COEFFICIENT = 25e-9
 _PER_ROW = 0.25e-6
 _START = 1.0
 
-Candidate = tuple[str, Product, dict[str, str]]
+Offer = tuple[str, Product, dict[str, str]]
+"""A mechanism, what it would measure, and its settings."""
 
 
-def forecasts(task: Task) -> list[Forecast]:
+def forecasts(purpose: Purpose) -> list[Forecast]:
     """Of every mechanism whose noise does not depend on the data, simple ones first.
 
     None where this machine lacks the memory for all cells of the domain.
     """
-    if 8 * task.schema.cells > available_memory() * 3 // 4:
+    if 8 * purpose.schema.cells > available_memory() * 3 // 4:
         return []
-    variances = Variances(task)
+    variances = Variances(purpose)
     found = [
-        _forecast(variances, *candidate)
-        for candidate in _candidates(variances)
-        if loss(variances, candidate[1]) < math.inf
+        _forecast(variances, *offer)
+        for offer in _offers(variances)
+        if loss(variances, offer[1]) < math.inf
     ]
     if not found:
         raise OptionError("epsilon is so small that noise would not fit 64-bit integers")
@@ -45,24 +46,24 @@ def forecasts(task: Task) -> list[Forecast]:
 def _forecast(
     variances: Variances, name: str, product: Product, parameters: dict[str, str]
 ) -> Forecast:
-    task, strategy = variances.task, variances.strategy(product)
-    scale, sampled = strategy.noise(task.epsilon).scale, variances.sampled(product)
+    purpose, strategy = variances.purpose, variances.strategy(product)
+    scale, sampled = strategy.noise(purpose.epsilon).scale, variances.sampled(product)
     return Forecast.of(
-        task,
+        purpose,
         strategy,
         mechanism=name,
         parameters=parameters,
         mean=variances.mean(product),
         variances=sampled,
         worst=variances.worst(product, sampled),
-        resources=_resources(product, scale, task.people),
-        bound=range_bound(task.schema, product, scale),
+        resources=_resources(product, scale, purpose.people),
+        bound=range_bound(purpose.schema, product, scale),
     )
 
 
-def _candidates(variances: Variances) -> Iterator[Candidate]:
+def _offers(variances: Variances) -> Iterator[Offer]:
     """The mechanisms, simple ones first, each with its best parameters."""
-    task, attributes = variances.task, variances.task.schema.attributes
+    purpose, attributes = variances.purpose, variances.purpose.schema.attributes
     listable = all("," not in a.name for a in attributes)  # in a setting that lists attributes
     plain = Product(tuple(Identity(a.size) for a in attributes))
     wavelets = Product(tuple(wavelet(a) for a in attributes))
@@ -73,9 +74,9 @@ def _candidates(variances: Variances) -> Iterator[Candidate]:
     named = [a.name for a, axis in zip(attributes, plus.axes, strict=True) if _is_plain(axis)]
     if listable:
         yield "privelet+", plus, {"identity": ",".join(named)}
-    asked = [sets_along(task.workload, i) for i in range(len(attributes))]
+    asked = [sets_along(purpose.workload, i) for i in range(len(attributes))]
     every = [
-        choices(a, sets, budgets=task.budgets) for a, sets in zip(attributes, asked, strict=True)
+        choices(a, sets, budgets=purpose.budgets) for a, sets in zip(attributes, asked, strict=True)
     ]
     starts = [plain, wavelets, plus]
     if all(map(has_trees, attributes)):
@@ -85,7 +86,7 @@ def _candidates(variances: Variances) -> Iterator[Candidate]:
         ]
         trees = best_product(variances, grown)
         if listable:
-            yield "hierarchical", trees, _branching(task.schema, trees)
+            yield "hierarchical", trees, _branching(purpose.schema, trees)
         every = [_distinct([*some, *more]) for some, more in zip(every, grown, strict=True)]
         starts.append(trees)
     mixed = best_product(variances, every, starts)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.linear.rows import Row, check_intervals
+from hushtable.families.linear.rows import WeightRow, check_intervals
 from hushtable.kernel.maps import Nominal, Tree
 from hushtable.kernel.maps.topology import Topology
 
@@ -109,14 +109,14 @@ class TreeReading:
         weights[place[measured]] = (_along(self.numbers.own, g) * g)[measured]
         return np.moveaxis(weights, 0, -1)
 
-    def row(self, start: int, stop: int) -> Row:
+    def row(self, start: int, stop: int) -> WeightRow:
         """The weights of an interval, without those that are zero."""
         check_intervals([start], [stop], self.tree.size)
         query = np.zeros(self.tree.size)
         query[start:stop] = 1
         weights = self.rows(query)
         positions = np.flatnonzero(weights)
-        return Row(positions, weights[positions])
+        return WeightRow(positions, weights[positions])
 
     def gains(self, starts: Any, stops: Any) -> Floats:
         """For many intervals, the sum of squared weights within each class of coefficients."""

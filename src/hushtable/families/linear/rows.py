@@ -13,21 +13,21 @@ from hushtable.errors import OptionError
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class WeightRow:
     """How coefficients enter an estimate: distinct positions, increasing, and their weights."""
 
     positions: Integers
     weights: Floats
 
 
-def add_rows(rows: Iterable[Row]) -> Row:
+def add_rows(rows: Iterable[WeightRow]) -> WeightRow:
     """The row of a union of disjoint intervals: weights at the same position add up."""
     parts = list(rows)
     positions = np.concatenate([row.positions for row in parts] or [np.zeros(0, np.int64)])
     weights = np.concatenate([row.weights for row in parts] or [np.zeros(0)])
     distinct, where = np.unique(positions, return_inverse=True)
     sums = np.bincount(where, weights, minlength=len(distinct))
-    return Row(distinct[sums != 0], sums[sums != 0])
+    return WeightRow(distinct[sums != 0], sums[sums != 0])
 
 
 def check_intervals(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers]:

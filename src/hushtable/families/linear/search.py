@@ -62,7 +62,7 @@ def sets_along(workload: Workload, axis: int) -> list[Along]:
     intervals = {
         interval
         for question in workload.questions
-        for box in question.region
+        for box in question.boxes
         for interval in box.sets[axis].intervals
     }
     if intervals - {(0, workload.shape[axis])}:

@@ -11,15 +11,15 @@ from typing import cast
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.families.forecast import Task
+from hushtable.families.forecast import Purpose
 from hushtable.families.linear.gains import largest_gain, mean_gains
 from hushtable.families.linear.read.coefficients import NoisyCoefficients, weights_of
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading, reading_of
-from hushtable.families.linear.rows import Row
+from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.privacy.loss import Exposure
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Region
+from hushtable.query.box import Boxes
 from hushtable.query.law import NoiseLaw
 from hushtable.workload.intervals import Along
 
@@ -39,29 +39,29 @@ class NoisyProduct:
         transform = self.transform
         return self.exposure.noise(epsilon, entering=transform.entering, moving=transform.moving)
 
-    def law(self, region: Region, epsilon: Fraction) -> NoiseLaw:
-        """The law of the noise in the count of a region."""
+    def law(self, boxes: Boxes, epsilon: Fraction) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
         reading = ProductReading.of(self.transform)
-        return NoisyCoefficients(reading, _no_data, self.noise(epsilon), "").law(region)
+        return NoisyCoefficients(reading, _no_data, self.noise(epsilon), "").law(boxes)
 
 
 @dataclass(eq=False)
 class Variances:
-    """Computes variances for one task; remembers the gains of axes it has met."""
+    """Computes variances for one purpose; remembers the gains of axes it has met."""
 
-    task: Task
+    purpose: Purpose
     _readings: dict[Hashable, AxisReading] = field(default_factory=dict)
     _means: dict[tuple[AxisReading, Along], Floats] = field(default_factory=dict)
     _tops: dict[tuple[AxisReading, Along], float] = field(default_factory=dict)
 
     def strategy(self, transform: Product) -> NoisyProduct:
         """What would be measured of a transform."""
-        return NoisyProduct(transform, self.task.schema.exposure)
+        return NoisyProduct(transform, self.purpose.schema.exposure)
 
     def mean(self, transform: Product) -> float:
         """The weighted mean of the noise variances of all questions."""
         variance, reading = self._variance(transform), self._reading(transform)
-        workload, total = self.task.workload, 0.0
+        workload, total = self.purpose.workload, 0.0
         if workload.box_sets:
             gains = [
                 np.stack([self._mean(axis, boxes.along[i]) for boxes in workload.box_sets])
@@ -70,19 +70,19 @@ class Variances:
             weights = np.array([boxes.weight for boxes in workload.box_sets])
             total += float(weights @ reading.variances(gains, variance))
         for question in workload.questions:
-            total += question.weight * region_variance(reading, question.region, variance)
+            total += question.weight * boxes_variance(reading, question.boxes, variance)
         return total / workload.weight
 
     def sampled(self, transform: Product) -> Floats:
-        """The variances of the task's sample."""
-        sample = self.task.sample
+        """The variances of the purpose's sample."""
+        sample = self.purpose.sample
         variance, reading = self._variance(transform), self._reading(transform)
         gains = [
             axis.gains(sample.starts[:, i], sample.stops[:, i])
             for i, axis in enumerate(reading.axes)
         ]
         boxes = reading.variances(gains, variance) if len(sample.starts) else np.zeros(0)
-        asked = [region_variance(reading, q.region, variance) for q in sample.questions]
+        asked = [boxes_variance(reading, q.boxes, variance) for q in sample.questions]
         return np.append(boxes, asked)
 
     def worst(self, transform: Product, sampled: Floats) -> float:
@@ -90,13 +90,13 @@ class Variances:
         largest = float(sampled.max(initial=0.0))
         if all(len(axis.classes) == 1 for axis in transform.axes):
             variance = self._variance(transform)(Fraction(1))
-            for boxes in self.task.workload.box_sets:
+            for boxes in self.purpose.workload.box_sets:
                 parts = zip(self._reading(transform).axes, boxes.along, strict=True)
                 largest = max(largest, variance * math.prod(self._top(*part) for part in parts))
         return math.sqrt(largest)
 
     def _variance(self, transform: Product) -> Variance:
-        noise = self.strategy(transform).noise(self.task.epsilon)
+        noise = self.strategy(transform).noise(self.purpose.epsilon)
         return lambda factor: noise.times(factor).variance
 
     def _reading(self, transform: Product) -> ProductReading:
@@ -121,14 +121,14 @@ class Variances:
         return self._tops[key]
 
 
-def region_variance(reading: ProductReading, region: Region, variance: Variance) -> float:
+def boxes_variance(reading: ProductReading, boxes: Boxes, variance: Variance) -> float:
     """The noise variance of a count of several boxes, which share coefficients.
 
     It is Σ over pairs of boxes of Π over axes ⟨weights, weights′⟩, class by class.
     """
     rows = [
         [weights_of(axis, codes) for axis, codes in zip(reading.axes, box.sets, strict=True)]
-        for box in region
+        for box in boxes
         if box.cells
     ]
     pairs = [(one, other) for one in rows for other in rows]
@@ -141,7 +141,7 @@ def region_variance(reading: ProductReading, region: Region, variance: Variance)
     return float(reading.variances(gains, variance).sum())
 
 
-def _inner(axis: AxisTransform, one: Row, other: Row) -> Floats:
+def _inner(axis: AxisTransform, one: WeightRow, other: WeightRow) -> Floats:
     """The inner product of two rows of weights within each class."""
     common, mine, theirs = np.intersect1d(
         one.positions, other.positions, assume_unique=True, return_indices=True

@@ -11,7 +11,7 @@ of the chance of missing, and the interval is what both leave room for (Bonferro
 
 Any other question rests on the network's word that attributes which share no table depend on each
 other through others alone. What that misses can only be guessed, from the dependences that were
-measured: each parent of each attribute is left out in turn, and the table of the family says what
+measured: each parent of each attribute is left out in turn, and the table of the link says what
 the network would have missed without it, over what the shares of both could differ by at the most.
 Parents that the network lacks were found less telling than those it has: the median of all
 that it has is taken for what it misses. Intervals are estimates.

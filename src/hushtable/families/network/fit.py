@@ -78,7 +78,7 @@ def fit(
         table.reshape(network.shape(seen))
         for table, seen in zip(counts, network.measured, strict=True)
     )
-    families = [project(network, shaped, link) for link in network.links]
+    joint = [project(network, shaped, link) for link in network.links]
     return FittedNetwork(
         network,
         NoisyTables(tuple(tables), tuple(noises), rows, rows_noise),
@@ -87,10 +87,10 @@ def fit(
         variances,
         shaped,
         tuple(
-            _conditional(family, math.sqrt(variances[network.home(link)]))
-            for link, family in zip(network.links, families, strict=True)
+            _conditional(table, math.sqrt(variances[network.home(link)]))
+            for link, table in zip(network.links, joint, strict=True)
         ),
-        tuple(family.sum(axis=-1) for family in families),
+        tuple(table.sum(axis=-1) for table in joint),
     )
 
 
@@ -118,18 +118,18 @@ def nearest(table: Floats, total: float) -> Floats:
     return np.asarray(np.maximum(table - thresholds[last], 0.0))
 
 
-def _conditional(family: Floats, noise: float) -> Floats:
+def _conditional(table: Floats, noise: float) -> Floats:
     """Pr[child | parents], with as much of the child's own distribution as a cell has noise."""
-    child = family.reshape(-1, family.shape[-1]).sum(axis=0)
-    mixed = family + max(noise, TINY) * child / child.sum()
+    child = table.reshape(-1, table.shape[-1]).sum(axis=0)
+    mixed = table + max(noise, TINY) * child / child.sum()
     return np.asarray(mixed / mixed.sum(axis=-1, keepdims=True))
 
 
 def project(network: Network, tables: Sequence[NDArray[Any]], link: Link) -> Floats:
-    """The table of a family, from the measured table that contains it."""
+    """The table of a link, from the measured table that contains it."""
     home = network.home(link)
-    flat = cell_map(network, network.measured[home], link.family)
-    shape = network.shape(link.family)
+    flat = cell_map(network, network.measured[home], link.table)
+    shape = network.shape(link.table)
     sums = np.bincount(flat, tables[home].reshape(-1), math.prod(shape))
     return np.asarray(sums.reshape(shape), np.float64)
 

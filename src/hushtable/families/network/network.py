@@ -2,7 +2,7 @@
 
 Attributes stand in an order in which parents come before their children. A parent may be seen at
 any level of its attribute (`schema.levels`), 0 being its values. The tables that were measured are
-the families that no other family contains; every family is read off one of them.
+those of links that no other link's contains; every link is read off one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from hushtable.errors import ReleaseError
 from hushtable.schema import Schema
-from hushtable.schema.levels import Groups, levels_of
+from hushtable.schema.levels import Grouping, levels_of
 
 MOST_CODES = 2**16
 """Attributes with more codes than this are not for networks."""
@@ -35,8 +35,8 @@ class Link:
     parents: tuple[Seen, ...] = ()
 
     @property
-    def family(self) -> tuple[Seen, ...]:
-        """The parents, then the attribute by its values."""
+    def table(self) -> tuple[Seen, ...]:
+        """The attributes of its table: the parents, then the attribute by its values."""
         return (*self.parents, (self.axis, 0))
 
 
@@ -48,7 +48,7 @@ class Network:
     links: tuple[Link, ...]
 
     @cached_property
-    def levels(self) -> tuple[tuple[Groups, ...], ...]:
+    def levels(self) -> tuple[tuple[Grouping, ...], ...]:
         """The groupings of every attribute's codes."""
         return tuple(levels_of(attribute) for attribute in self.schema.attributes)
 
@@ -63,25 +63,25 @@ class Network:
 
     @cached_property
     def measured(self) -> tuple[tuple[Seen, ...], ...]:
-        """The families that no other one contains, in the order of the network.
+        """The links' tables that no other one contains, in the order of the network.
 
         In a network of degree k where the first k + 1 attributes all have each other as parents
-        these are the d − k families that Algorithm 1 measures.
+        these are the d − k tables that Algorithm 1 measures.
         """
-        families = [link.family for link in self.links]
+        tables = [link.table for link in self.links]
         return tuple(
-            family
-            for i, family in enumerate(families)
+            table
+            for i, table in enumerate(tables)
             if not any(
-                contains(other, family) and (j < i or not contains(family, other))
-                for j, other in enumerate(families)
+                contains(other, table) and (j < i or not contains(table, other))
+                for j, other in enumerate(tables)
                 if j != i
             )
         )
 
     def home(self, link: Link) -> int:
-        """The measured table that a family is read off: of those that contain it, the smallest."""
-        able = [i for i, table in enumerate(self.measured) if contains(table, link.family)]
+        """The measured table that a link is read off: of those that contain it, the smallest."""
+        able = [i for i, table in enumerate(self.measured) if contains(table, link.table)]
         return min(able, key=lambda i: math.prod(self.shape(self.measured[i])))
 
     def lines(self) -> list[str]:
@@ -130,8 +130,8 @@ class Network:
                 raise ReleaseError("the network's attributes do not follow their parents")
             if any(not 0 <= level < len(self.levels[axis]) for axis, level in link.parents):
                 raise ReleaseError("the network names a level that its attribute does not have")
-            if math.prod(self.shape(link.family)) > MOST_CELLS:
-                raise ReleaseError("a family of the network is too large")
+            if math.prod(self.shape(link.table)) > MOST_CELLS:
+                raise ReleaseError("a table of the network is too large")
             done.add(link.axis)
 
 

@@ -2,7 +2,7 @@
 
 Where a measured table tells the count itself, its error follows from that table (`network_error`).
 Elsewhere the error is an estimate: what the network may miss, and noise, by the delta method. With
-c the noisy table of a family and Pr[x | π] = c(x, π)/c(π), the answer's derivative by c(x, π) is
+c the noisy table of a link and Pr[x | π] = c(x, π)/c(π), the answer's derivative by c(x, π) is
 
     Pr[box | x, π] − Pr[box | π]
 
@@ -35,8 +35,8 @@ from hushtable.families.network.fit import FittedNetwork, cell_map
 from hushtable.families.network.inference import Elimination, Weights
 from hushtable.families.network.network import Network
 from hushtable.query.batch import cells_as_ranges
-from hushtable.query.box import Box, Region
-from hushtable.query.cutting import Groups, all_codes
+from hushtable.query.box import Box, Boxes
+from hushtable.query.cutting import Cuts, all_codes
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates
 
@@ -70,24 +70,24 @@ class NetworkReader:
         """The number of rows, noisy."""
         return self.fitted.total
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The estimated error of the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The estimated error of the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and its estimated error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and its estimated error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        numbers = [len(ranges) for _, ranges in groups]
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        numbers = [len(ranges) for _, ranges in cuts]
         rows = math.prod(numbers)
         values, laws = np.zeros(rows), []
-        held = [box for box in region if box.cells]
+        held = [box for box in boxes if box.cells]
         for lot in self._lots(rows):
             places = np.unravel_index(lot, numbers) if numbers else ()
-            boxes = [self._weights(box, groups, places) for box in held]
-            values[lot], found = self._answer(boxes, len(lot))
+            weights = [self._weights(box, cuts, places) for box in held]
+            values[lot], found = self._answer(weights, len(lot))
             laws += found
         return Estimates(values, tuple(laws), np.arange(rows))
 
@@ -129,7 +129,7 @@ class NetworkReader:
         for start in range(0, rows, step):
             yield np.arange(start, min(start + step, rows))
 
-    def _weights(self, box: Box, groups: Groups, places: Sequence[NDArray[np.intp]]) -> Weights:
+    def _weights(self, box: Box, cuts: Cuts, places: Sequence[NDArray[np.intp]]) -> Weights:
         """The weights of one box within each of some groups; whole attributes are left out."""
         shape = self.network.schema.shape
         weights: dict[int, Floats] = {}
@@ -137,7 +137,7 @@ class NetworkReader:
             if codes.count < size:
                 weights[axis] = np.zeros((1, size))
                 weights[axis][0, all_codes(codes)] = 1.0
-        for (axis, ranges), place in zip(groups, places, strict=True):
+        for (axis, ranges), place in zip(cuts, places, strict=True):
             ends = np.asarray(ranges, np.int64).reshape(-1, 2)[place]
             every = np.arange(shape[axis])
             inside = (every >= ends[:, :1]) & (every < ends[:, 1:])
@@ -173,11 +173,11 @@ class NetworkReader:
 
     @cached_property
     def _homes(self) -> list[tuple[int, NDArray[np.int64]]]:
-        """For each link the table it is read off, and the family's cell of each of its cells."""
+        """For each link the table it is read off, and the link's cell of each of its cells."""
         network = self.network
         homes = [network.home(link) for link in network.links]
         return [
-            (home, cell_map(network, network.measured[home], link.family))
+            (home, cell_map(network, network.measured[home], link.table))
             for home, link in zip(homes, network.links, strict=True)
         ]
 

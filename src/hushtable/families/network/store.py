@@ -16,7 +16,7 @@ from hushtable.families.network.network import MOST_ROWS, Network
 from hushtable.families.network.read import NetworkReader
 from hushtable.forms import told
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.release.form import Noise, Scale
+from hushtable.release.form import Scale, StatedNoise
 from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
 from hushtable.release.store import StoredArray
 
@@ -41,7 +41,7 @@ class NetworkRelease(NetworkReader):
         return self.sampler.batches(rows, seed)
 
 
-class TablesNoise(Noise, frozen=True):
+class TablesNoise(StatedNoise, frozen=True):
     """The largest scale, and that of each table."""
 
     scales: Annotated[list[Scale], told("a list of the scales of noise, one for each table")]
@@ -53,7 +53,7 @@ class Parameters(Struct, frozen=True):
     network: Any
     rows: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="a positive number of rows")]
     rows_noise: Annotated[
-        Noise | None, told("a table to describe the noise of the number of rows")
+        StatedNoise | None, told("a table to describe the noise of the number of rows")
     ] = None
 
 

@@ -23,15 +23,15 @@ from hushtable.errors import OptionError
 from hushtable.schema import Attribute, Schema
 
 Codes = Sequence[NDArray[Any]]
-Step = tuple[int, ...]
+Shift = tuple[int, ...]
 """How far to go along each axis: by codes of an ordinal one, by places among siblings."""
 
 MOST_STEPS = 4096
-"""Neighbours that a cell may have."""
+"""How many cells may be adjacent to one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class OrderedAxis:
     """An axis whose first codes are in order; those after them are next to nothing."""
 
     size: int
@@ -50,7 +50,7 @@ class Line:
         return there, (codes < self.ordered) & (there >= 0) & (there < self.ordered)
 
     def layer(self, start: int, stop: int, distance: int) -> list[tuple[int, int]]:
-        """The codes of start … stop−1 that have a neighbour outside, as ranges."""
+        """The codes of start … stop−1 that have an adjacent one outside, as ranges."""
         inner = [(start, min(start + distance, stop))] if start else []
         if stop < self.ordered:
             inner.append((max(stop - distance, start), stop))
@@ -88,7 +88,7 @@ class Siblings:
         return np.cumsum(self._sizes) - self._sizes
 
     @property
-    def families(self) -> list[Integers]:
+    def sibling_codes(self) -> list[Integers]:
         """The codes of every group of two or more."""
         cuts = np.split(self._order, np.cumsum(self._sizes)[:-1])
         return [codes for codes in cuts if len(codes) > 1]
@@ -114,39 +114,39 @@ class Siblings:
         return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
 
 
-Axis = Line | Siblings
+Axis = OrderedAxis | Siblings
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class Adjacency:
     """The cells within a distance of each cell of a domain."""
 
     axes: tuple[Axis, ...]
     distance: float
 
     @classmethod
-    def of(cls, schema: Schema, distance: float) -> Neighbourhood:
+    def of(cls, schema: Schema, distance: float) -> Adjacency:
         return cls(tuple(_axis(attribute) for attribute in schema.attributes), distance)
 
     @classmethod
-    def in_order(cls, shape: tuple[int, ...]) -> Neighbourhood:
+    def in_order(cls, shape: tuple[int, ...]) -> Adjacency:
         """Codes next to each other along every axis, whatever they stand for."""
-        return cls(tuple(Line(size, size) for size in shape), 1.0)
+        return cls(tuple(OrderedAxis(size, size) for size in shape), 1.0)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(axis.size for axis in self.axes)
 
     def check(self) -> None:
-        """Refuse a distance within which a cell has too many neighbours."""
+        """Refuse a distance within which too many cells are adjacent to one."""
         len(self.steps)
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """Every way from a cell to a neighbour; raises where there are too many."""
+    def steps(self) -> tuple[Shift, ...]:
+        """Every way from a cell to an adjacent one; raises where there are too many."""
         whole = math.floor(self.distance)
         most = self.distance**2 * (1 + 1e-9)  # √2 is no float
-        found: list[tuple[Step, int]] = [((), 0)]
+        found: list[tuple[Shift, int]] = [((), 0)]
         for axis in self.axes:
             reach = axis.reach(whole)
             found = [
@@ -156,7 +156,7 @@ class Neighbourhood:
             ]
             if len(found) > MOST_STEPS:
                 raise OptionError(
-                    f"a cell would have more than {MOST_STEPS:,} neighbours: take a smaller d"
+                    f"a cell would have more than {MOST_STEPS:,} adjacent cells: take a smaller d"
                 )
         return tuple(steps for steps, square in found if square)
 
@@ -171,7 +171,7 @@ class Neighbourhood:
             yield [along for along, _ in moved], there
 
     def links(self, values: NDArray[Any], below: float) -> Iterator[tuple[Integers, Integers]]:
-        """Pairs of neighbours whose values differ by less, as flat indices.
+        """Pairs of adjacent cells whose values differ by less, as flat indices.
 
         All that connectedness needs: of siblings only those next to each other by value, for where
         two are alike, so are all between them.
@@ -187,7 +187,7 @@ class Neighbourhood:
             near = np.abs(values[here] - values[there]) < below
             yield indices[here][near], indices[there][near]
 
-    def _shifted(self, step: Step) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _shifted(self, step: Shift) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The places that a step leads from, and those that it leads to, for all the domain."""
         sources: list[Any] = []
         targets: list[Any] = []
@@ -196,12 +196,12 @@ class Neighbourhood:
             there, valid = axis.moved(codes, by)
             sources.append(codes[valid])
             targets.append(there[valid])
-        if all(isinstance(axis, Line) for axis in self.axes):  # views, without copies
+        if all(isinstance(axis, OrderedAxis) for axis in self.axes):  # views, without copies
             return tuple(_slice(codes) for codes in sources), tuple(_slice(c) for c in targets)
         return np.ix_(*sources), np.ix_(*targets)
 
     def layers(self, starts: Sequence[int], stops: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-        """Slices of a box that hold all its cells with a neighbour outside."""
+        """Slices of a box that hold all its cells with an adjacent cell outside."""
         whole = max(math.floor(self.distance), 1)
         box = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
         for i, (axis, part) in enumerate(zip(self.axes, box, strict=True)):
@@ -213,9 +213,11 @@ def _slice(codes: Integers) -> slice:
     return slice(int(codes[0]), int(codes[-1]) + 1) if len(codes) else slice(0, 0)
 
 
-def _forward(axes: tuple[Axis, ...], step: Step) -> bool:
+def _forward(axes: tuple[Axis, ...], step: Shift) -> bool:
     """Of a step along ordinal axes and its reverse the one; none to a sibling and nowhere else."""
-    ordinal = [by for axis, by in zip(axes, step, strict=True) if isinstance(axis, Line) and by]
+    ordinal = [
+        by for axis, by in zip(axes, step, strict=True) if isinstance(axis, OrderedAxis) and by
+    ]
     if ordinal:
         return ordinal[0] > 0
     return sum(by != 0 for by in step) > 1
@@ -224,10 +226,10 @@ def _forward(axes: tuple[Axis, ...], step: Step) -> bool:
 def _among_siblings(
     axis: Siblings, i: int, values: NDArray[Any], indices: Integers, below: float
 ) -> Iterator[tuple[Integers, Integers]]:
-    for codes in axis.families:
-        family = np.moveaxis(values.take(codes, i), i, 0)
-        order = np.argsort(family, axis=0, kind="stable")
-        ranked = np.take_along_axis(family, order, 0)
+    for codes in axis.sibling_codes:
+        siblings = np.moveaxis(values.take(codes, i), i, 0)
+        order = np.argsort(siblings, axis=0, kind="stable")
+        ranked = np.take_along_axis(siblings, order, 0)
         where = np.take_along_axis(np.moveaxis(indices.take(codes, i), i, 0), order, 0)
         near = np.diff(ranked, axis=0) < below
         yield where[:-1][near], where[1:][near]
@@ -235,7 +237,7 @@ def _among_siblings(
 
 def _axis(attribute: Attribute) -> Axis:
     if attribute.kind == "ordinal" or attribute.hierarchy is None:
-        return Line(attribute.size, attribute.declared)
+        return OrderedAxis(attribute.size, attribute.declared)
     parents = np.zeros(attribute.size, np.int64)  # the root's, for the code of others too
     above: list[int] = []
     for number, node in enumerate(attribute.hierarchy.nodes):

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import ReleaseError
-from hushtable.families.regions.adjacency import Neighbourhood, components
-from hushtable.families.regions.moments import Parts
+from hushtable.families.regions.adjacency import Adjacency, components
+from hushtable.families.regions.moments import Portions
 from hushtable.families.regions.posterior import sums_by
 from hushtable.query.batch import accumulate, box_sums
 
@@ -26,7 +26,7 @@ _LOT = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RegionLayout:
     """The noisy cells, the regions they are in, and the noisy counts of these."""
 
     noisy: NDArray[Any]
@@ -92,19 +92,19 @@ class Layout:
             volumes *= high - low + 1
         return volumes
 
-    def whole(self) -> Parts:
+    def whole(self) -> Portions:
         """Every region as a whole."""
-        return Parts(self.sizes, np.zeros_like(self.sizes), self.totals, self.apart)
+        return Portions(self.sizes, np.zeros_like(self.sizes), self.totals, self.apart)
 
-    def single(self, places: Integers) -> Parts:
-        """Some cells, each a part of its region."""
+    def single(self, places: Integers) -> Portions:
+        """Some cells, each a portion of its region."""
         label = self.labels[places]
         one = np.ones(len(places), np.int64)
-        return Parts(one, self.sizes[label] - 1, self.cells[places], self.apart[label])
+        return Portions(one, self.sizes[label] - 1, self.cells[places], self.apart[label])
 
-    def check_connected(self, neighbourhood: Neighbourhood) -> None:
+    def check_connected(self, adjacency: Adjacency) -> None:
         """Refuse regions of several pieces: they could be cut by a box without being noticed."""
-        links = neighbourhood.links(self.numbers.astype(np.int64), 0.5)
+        links = adjacency.links(self.numbers.astype(np.int64), 0.5)
         if int(components(self.labels.size, links).max()) + 1 != self.regions:
             raise ReleaseError("the release has a region that does not hang together")
 
@@ -115,11 +115,11 @@ def whole_sums(tables: list[Floats], starts: Integers, stops: Integers) -> Float
     return np.stack([np.where(held, box_sums(table, starts, stops), 0.0) for table in tables])
 
 
-def crossing_parts(
-    layout: Layout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
-) -> tuple[Integers, Integers, Parts]:
-    """The parts of regions that boxes cut out: the box, the region, and what was seen of it."""
-    boxes, regions = _candidates(layout, neighbourhood, starts, stops)
+def crossing_portions(
+    layout: RegionLayout, adjacency: Adjacency, starts: Integers, stops: Integers
+) -> tuple[Integers, Integers, Portions]:
+    """The portions of regions that boxes cut out: the box, the region, and what was seen of it."""
+    boxes, regions = _candidates(layout, adjacency, starts, stops)
     order = np.argsort(regions, kind="stable")
     boxes, regions = boxes[order], regions[order]
     count, seen = np.zeros(len(boxes), np.int64), np.zeros(len(boxes))
@@ -133,12 +133,12 @@ def crossing_parts(
         count[pairs], seen[pairs] = _by_list(layout, regions[pairs], low, high)
     siblings = layout.sizes[regions] - count
     cut = siblings > 0  # one that only touches a face from inside is whole
-    parts = Parts(count, siblings, seen, layout.apart[regions])
-    return boxes[cut], regions[cut], parts[cut]
+    portions = Portions(count, siblings, seen, layout.apart[regions])
+    return boxes[cut], regions[cut], portions[cut]
 
 
 def _candidates(
-    layout: Layout, neighbourhood: Neighbourhood, starts: Integers, stops: Integers
+    layout: RegionLayout, adjacency: Adjacency, starts: Integers, stops: Integers
 ) -> tuple[Integers, Integers]:
     """Every box with every region of several cells that has one in its outermost layer."""
     larger = layout.sizes > 1
@@ -146,14 +146,14 @@ def _candidates(
     for low, high in zip(starts.tolist(), stops.tolist(), strict=True):
         layers: list[Any] = []
         if all(a < b for a, b in zip(low, high, strict=True)):
-            layers = [layout.numbers[part].reshape(-1) for part in neighbourhood.layers(low, high)]
+            layers = [layout.numbers[part].reshape(-1) for part in adjacency.layers(low, high)]
         held = np.unique(np.concatenate(layers)).astype(np.int64) if layers else found[0]
         found.append(held[larger[held]])
         sizes.append(len(found[-1]))
     return np.repeat(np.arange(len(starts)), sizes), np.concatenate(found)
 
 
-def _laid_out(layout: Layout, regions: Integers) -> Iterator[slice]:
+def _laid_out(layout: RegionLayout, regions: Integers) -> Iterator[slice]:
     """The runs of pairs of one region that are better answered from a table of it.
 
     Comparing costs a region's cells for each box; a table costs the hull of the region.
@@ -169,7 +169,7 @@ def _laid_out(layout: Layout, regions: Integers) -> Iterator[slice]:
 
 
 def _by_table(
-    layout: Layout, region: int, starts: Integers, stops: Integers
+    layout: RegionLayout, region: int, starts: Integers, stops: Integers
 ) -> tuple[Integers, Floats]:
     first = layout.first[region]
     places = layout.order[first : first + layout.sizes[region]]
@@ -197,7 +197,7 @@ def _lots(pairs: Integers, sizes: Integers) -> Iterator[Integers]:
 
 
 def _by_list(
-    layout: Layout, regions: Integers, starts: Integers, stops: Integers
+    layout: RegionLayout, regions: Integers, starts: Integers, stops: Integers
 ) -> tuple[Integers, Floats]:
     """Compare every cell of each region with its box."""
     sizes = layout.sizes[regions]

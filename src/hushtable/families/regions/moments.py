@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.regions.posterior import Estimator, Part
+from hushtable.families.regions.posterior import Estimator, Portion
 from hushtable.query.law import NoiseSum
 from hushtable.query.law.density import FLOOR, log_density, one_sided_reach
 
@@ -42,8 +42,8 @@ _GRID_REACH = 9.0  # deviations of the normal law
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """Parts of regions, one to a place of each array."""
+class Portions:
+    """Portions of regions, one to a place of each array."""
 
     cells: NDArray[np.int64]
     siblings: NDArray[np.int64]
@@ -53,62 +53,66 @@ class Parts:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def __getitem__(self, which: Any) -> Parts:
-        return Parts(self.cells[which], self.siblings[which], self.seen[which], self.apart[which])
+    def __getitem__(self, which: Any) -> Portions:
+        return Portions(
+            self.cells[which], self.siblings[which], self.seen[which], self.apart[which]
+        )
 
-    def part(self, i: int) -> Part:
-        return Part(
+    def portion(self, i: int) -> Portion:
+        return Portion(
             int(self.cells[i]), int(self.siblings[i]), float(self.seen[i]), float(self.apart[i])
         )
 
 
-def part_cumulants(estimator: Estimator, parts: Parts) -> Floats:
-    """The first four cumulants of every part's posterior, a column each."""
-    found = np.zeros((4, len(parts)))
-    if not len(parts):
+def portion_cumulants(estimator: Estimator, portions: Portions) -> Floats:
+    """The first four cumulants of every portion's posterior, a column each."""
+    found = np.zeros((4, len(portions)))
+    if not len(portions):
         return found
-    first, which = _distinct(parts.cells, parts.siblings, parts.apart)
-    found = _flat(estimator, parts[first])[:, which]
-    found[0] += parts.seen
-    return _non_negative(estimator, parts, found) if estimator.prior != "uniform" else found
+    first, which = _distinct(portions.cells, portions.siblings, portions.apart)
+    found = _flat(estimator, portions[first])[:, which]
+    found[0] += portions.seen
+    return _non_negative(estimator, portions, found) if estimator.prior != "uniform" else found
 
 
-def _non_negative(estimator: Estimator, parts: Parts, found: Floats) -> Floats:
+def _non_negative(estimator: Estimator, portions: Portions, found: Floats) -> Floats:
     """Where a posterior comes near zero, that which the prior cuts off there."""
     near = np.flatnonzero(found[0] < 8 * np.sqrt(found[1]) + 1)
-    held = parts[near]
+    held = portions[near]
     first, which = _distinct(held.cells, held.siblings, held.seen, held.apart)
-    columns = [estimator.posterior(held.part(i)).cumulants for i in first.tolist()]
+    columns = [estimator.posterior(held.portion(i)).cumulants for i in first.tolist()]
     if columns:
         found[:, near] = np.stack(columns, axis=1)[:, which]
     return found
 
 
-def _flat(estimator: Estimator, parts: Parts) -> Floats:
+def _flat(estimator: Estimator, portions: Portions) -> Floats:
     """Under a uniform prior; relative to what was seen of the cells."""
     one_cell, one_region = estimator.cell_noise, estimator.region_noise
     cell, cell4 = one_cell.variance, one_cell.fourth_cumulant
     region, region4 = one_region.variance, one_region.fourth_cumulant
-    cells, siblings = parts.cells.astype(np.float64), parts.siblings.astype(np.float64)
+    cells, siblings = portions.cells.astype(np.float64), portions.siblings.astype(np.float64)
     inside = _Normal(cells * cell, cells * cell4)
     outside = _Normal(siblings * cell + region, siblings * cell4 + region4)
     one, other = inside.fits, outside.fits
-    found = np.zeros((4, len(parts)))
+    found = np.zeros((4, len(portions)))
     both = np.flatnonzero(one & other)
-    found[:, both] = _of_normals(inside[both], outside[both], parts.apart[both])
-    for index, noise in _kinds(other & ~one, parts.cells, estimator.inside):
-        apart = parts.apart[index]
+    found[:, both] = _of_normals(inside[both], outside[both], portions.apart[both])
+    for index, noise in _kinds(other & ~one, portions.cells, estimator.inside):
+        apart = portions.apart[index]
         found[:, index] = _mixed(noise, outside[index], apart)
-    for index, noise in _kinds(one & ~other, parts.siblings, estimator.outside):
-        apart = parts.apart[index]
+    for index, noise in _kinds(one & ~other, portions.siblings, estimator.outside):
+        apart = portions.apart[index]
         found[:, index] = _mixed(noise, inside[index], -apart)
         found[0, index] += apart
     exact = np.flatnonzero(~one & ~other)
-    for index in equal_rows(parts.cells[exact], parts.siblings[exact]):
+    for index in equal_rows(portions.cells[exact], portions.siblings[exact]):
         here = exact[index]
-        part = parts.part(here[0])
+        portion = portions.portion(here[0])
         found[:, here] = _of_tables(
-            estimator.inside(part.cells), estimator.outside(part.siblings), parts.apart[here]
+            estimator.inside(portion.cells),
+            estimator.outside(portion.siblings),
+            portions.apart[here],
         )
     return found
 

@@ -33,7 +33,7 @@ MOST_POINTS = 2**14
 DROP = 45.0
 """What is e^DROP times less likely than the mode is left out."""
 
-FEW_PARTS = 16
+FEW_PORTIONS = 16
 """Sums of up to so many posteriors are always convolved."""
 
 LogLikelihood = Callable[[Floats], Floats]
@@ -76,7 +76,7 @@ class Hill:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Portion:
     """What is asked for of one region, as it was seen."""
 
     cells: int
@@ -105,17 +105,18 @@ class Estimator:
         """The noise of a region's count less so many cells."""
         return NoiseSum.of(self.cell_noise, siblings) + NoiseSum.of(self.region_noise, 1)
 
-    def posterior(self, part: Part) -> Hill:
-        """The posterior of a part of a region."""
+    def posterior(self, portion: Portion) -> Hill:
+        """The posterior of a portion of a region."""
         inside, outside = (
-            log_density(noise) for noise in (self.inside(part.cells), self.outside(part.siblings))
+            log_density(noise)
+            for noise in (self.inside(portion.cells), self.outside(portion.siblings))
         )
 
         def log_likelihood(x: Floats) -> Floats:
-            return np.asarray(inside(x) + outside(x - part.apart), np.float64)
+            return np.asarray(inside(x) + outside(x - portion.apart), np.float64)
 
-        hill = climb(log_likelihood, (0.0, part.apart), self._least(part.seen))
-        return Hill(part.seen + hill.origin, hill.step, hill.mass)
+        hill = climb(log_likelihood, (0.0, portion.apart), self._least(portion.seen))
+        return Hill(portion.seen + hill.origin, hill.step, hill.mass)
 
     def alike(self, cells: Floats, rest: float, siblings: int, likelihood: Likelihood) -> Hill:
         """The posterior of a cell, the first, that the others of `cells` are taken to equal.
@@ -187,7 +188,7 @@ def _descent(log_likelihood: LogLikelihood, mode: float, top: float, sign: float
     return high
 
 
-# ── sums of independent parts ────────────────────────────────────────────────────────────────────
+# ── sums of independent portions ─────────────────────────────────────────────────────────────────
 
 
 def added(hills: Iterable[Hill]) -> Hill:
@@ -243,8 +244,8 @@ class PosteriorLaw:
 
     cumulants: Floats
     hills: Callable[[], Sequence[Hill]]
-    """The posteriors of its independent parts."""
-    parts: int
+    """The posteriors of its independent portions."""
+    portions: int
     note: str | None = None
 
     @property
@@ -258,12 +259,12 @@ class PosteriorLaw:
     @property
     def exact(self) -> bool:
         """Whether quantiles come from the posterior itself, and not from its first cumulants."""
-        return self.parts <= FEW_PARTS or not bool(nearly_normal(self.cumulants))
+        return self.portions <= FEW_PORTIONS or not bool(nearly_normal(self.cumulants))
 
     def margins(self, confidence: float) -> tuple[float, float]:
         """How far the interval reaches below the mean, and how far above."""
         mean = float(self.cumulants[0])
-        if not self.parts:
+        if not self.portions:
             return 0.0, 0.0
         if self.exact:
             low, high = added(self.hills()).ends(confidence)

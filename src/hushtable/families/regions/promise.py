@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.regions.crossing import Layout
+from hushtable.families.regions.crossing import RegionLayout
 from hushtable.families.regions.posterior import Estimator
 from hushtable.query.law import NoiseSum, checked_confidence
 
@@ -41,7 +41,7 @@ _FOR_REGIONS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenQuestions:
     """What was seen of some questions, one to a place of each array."""
 
     cells: Integers
@@ -53,10 +53,10 @@ class Seen:
     counted: Floats
     """The sum of their noisy counts."""
 
-    def only(self, i: int) -> Seen:
+    def only(self, i: int) -> SeenQuestions:
         """One of the questions."""
         one = slice(i, i + 1)
-        return Seen(self.cells[one], self.noisy[one], self.regions[one], self.counted[one])
+        return SeenQuestions(self.cells[one], self.noisy[one], self.regions[one], self.counted[one])
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,9 @@ class Promise:
     """The noise of a release of cells and regions, and what was seen of the whole table."""
 
     estimator: Estimator
-    layout: Layout
+    layout: RegionLayout
 
-    def ends(self, seen: Seen, confidence: float) -> tuple[Floats, Floats]:
+    def ends(self, seen: SeenQuestions, confidence: float) -> tuple[Floats, Floats]:
         """The ends of intervals that hold the truth at least as often as they say."""
         miss = 1 - checked_confidence(confidence)
         share = np.where(self._of_most(seen), _FOR_CELLS - _FOR_OUTSIDE, _FOR_CELLS)
@@ -80,7 +80,7 @@ class Promise:
             low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
         return low, high
 
-    def _by_regions(self, seen: Seen, miss: float) -> tuple[Floats, Floats]:
+    def _by_regions(self, seen: SeenQuestions, miss: float) -> tuple[Floats, Floats]:
         """What the counts of regions say, and how far off that may be: infinitely, if nothing."""
         cut = seen.regions == CUT
         counted, noisy = self._everything
@@ -90,7 +90,7 @@ class Promise:
         far += _half_widths(self._cells, outside, np.full(len(cut), _FOR_OUTSIDE * miss))
         return sums, np.where(cut & ~self._of_most(seen), np.inf, far)
 
-    def variances(self, seen: Seen) -> Floats:
+    def variances(self, seen: SeenQuestions) -> Floats:
         """The variance of the noise that an interval rests on: of both, the smaller."""
         cell, region = self.estimator.cell_noise.variance, self.estimator.region_noise.variance
         regions, outside = self._noises(seen)
@@ -98,13 +98,13 @@ class Promise:
         other = np.where(nothing, np.inf, region * regions + cell * outside)
         return np.asarray(np.minimum(cell * seen.cells, other))
 
-    def _noises(self, seen: Seen) -> tuple[Integers, Integers]:
+    def _noises(self, seen: SeenQuestions) -> tuple[Integers, Integers]:
         """How many regions tell a question's count, and how many cells are taken off them."""
         cut, every = seen.regions == CUT, len(self.layout.cells)
         outside = np.where(cut & self._of_most(seen), every - seen.cells, 0)
         return np.where(cut, self.layout.regions, seen.regions), outside
 
-    def _of_most(self, seen: Seen) -> NDArray[np.bool_]:
+    def _of_most(self, seen: SeenQuestions) -> NDArray[np.bool_]:
         """Whether a question asks for most of the cells, but not for all."""
         every = len(self.layout.cells)
         return np.asarray((2 * seen.cells > every) & (seen.cells < every))
@@ -134,7 +134,7 @@ class PromisedLaw:
 
     value: float
     promise: Promise
-    seen: Seen
+    seen: SeenQuestions
     """Of this one question."""
     note: str | None = None
 

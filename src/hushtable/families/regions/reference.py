@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.regions.adjacency import Line, Neighbourhood
-from hushtable.families.regions.crossing import Layout
-from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, part_cumulants
+from hushtable.families.regions.adjacency import Adjacency, OrderedAxis
+from hushtable.families.regions.crossing import RegionLayout
+from hushtable.families.regions.moments import cumulants_on, equal_rows, likely, portion_cumulants
 from hushtable.families.regions.options import Likelihood
 from hushtable.families.regions.posterior import Estimator, Hill
 from hushtable.query.law.density import log_density
 
 POINTS = 512
 WINDOW = 3
-"""How many codes to either side are looked at to see whether neighbours differ by noise alone."""
+"""How many codes to either side are looked at to see whether cells differ by noise alone."""
 
 _LOT = 2**20
 _TAIL = 40.0
@@ -31,12 +31,12 @@ _TAIL = 40.0
 
 @dataclass(frozen=True, eq=False)
 class Alike:
-    """Some cells, each with its neighbours in its region."""
+    """Some cells, each with those adjacent to it in its region."""
 
-    layout: Layout
+    layout: RegionLayout
     places: Integers
     seen: Floats
-    """A row per cell: its own noisy count, then those of its neighbours; NaN for none."""
+    """A row per cell: its own noisy count, then those of adjacent cells; NaN for none."""
     count: Integers
     """How many of them there are, the cell itself included."""
     rest: Floats
@@ -47,16 +47,16 @@ class Alike:
     @classmethod
     def of(
         cls,
-        layout: Layout,
-        neighbourhood: Neighbourhood,
+        layout: RegionLayout,
+        adjacency: Adjacency,
         places: Integers,
         credible: NDArray[np.bool_],
     ) -> Alike:
-        """Neighbours are only looked at around cells where it is credible that they are equal."""
+        """Adjacent cells are only looked at where it is credible that they are equal."""
         label = layout.labels[places]
         columns = [layout.cells[places]]
         codes = np.unravel_index(places, layout.shape)
-        for there, valid in neighbourhood.partners(codes):
+        for there, valid in adjacency.partners(codes):
             place = np.ravel_multi_index([np.where(valid, a, 0) for a in there], layout.shape)
             same = valid & (layout.labels[place] == label) & credible[places]
             if same.any():
@@ -75,9 +75,9 @@ class Alike:
 
 
 def credible_cells(
-    layout: Layout, neighbourhood: Neighbourhood, estimator: Estimator
+    layout: RegionLayout, adjacency: Adjacency, estimator: Estimator
 ) -> NDArray[np.bool_]:
-    """The cells around which neighbours differ no more than noise makes them differ.
+    """The cells around which adjacent ones differ no more than noise makes them differ.
 
     The mean square of the differences of equal cells is twice the variance of the noise, but for
     what chance makes of those of one window: the mean of n squares of Laplace noises has a
@@ -86,23 +86,23 @@ def credible_cells(
     size = layout.labels.size
     squares, pairs = np.zeros(size), np.zeros(size)
     codes = np.unravel_index(np.arange(size), layout.shape)
-    for there, valid in neighbourhood.partners(codes):
+    for there, valid in adjacency.partners(codes):
         place = np.ravel_multi_index([np.where(valid, a, 0) for a in there], layout.shape)
         same = valid & (layout.labels[place] == layout.labels)
         squares += np.where(same, layout.cells - layout.cells[place], 0.0) ** 2
         pairs += same
     found, number, cells = (
-        _windowed(values.reshape(layout.shape), neighbourhood).reshape(-1)
+        _windowed(values.reshape(layout.shape), adjacency).reshape(-1)
         for values in (squares, pairs, np.ones(size))
     )
     noise = estimator.cell_noise.variance
     return np.asarray(found <= 2 * noise * number * (1.1 + 2 * np.sqrt(5 / cells)))
 
 
-def _windowed(values: Floats, neighbourhood: Neighbourhood) -> Floats:
+def _windowed(values: Floats, adjacency: Adjacency) -> Floats:
     """The sums over the cells around each: so many codes to either side along ordinal axes."""
-    for i, axis in enumerate(neighbourhood.axes):
-        if isinstance(axis, Line):
+    for i, axis in enumerate(adjacency.axes):
+        if isinstance(axis, OrderedAxis):
             along = np.moveaxis(values, i, 0)
             sums = np.concatenate([np.zeros_like(along[:1]), np.cumsum(along, axis=0)])
             code = np.arange(len(along))
@@ -115,7 +115,7 @@ def alike_cumulants(estimator: Estimator, alike: Alike, likelihood: Likelihood) 
     """The first four cumulants of every cell's posterior, a column each."""
     found = np.empty((4, len(alike.places)))
     alone = np.flatnonzero(alike.count == 1)
-    found[:, alone] = part_cumulants(estimator, alike.layout.single(alike.places[alone]))
+    found[:, alone] = portion_cumulants(estimator, alike.layout.single(alike.places[alone]))
     others = np.flatnonzero(alike.count > 1)
     for index in equal_rows(alike.count[others], alike.siblings[others]):
         rows = others[index]
@@ -131,7 +131,7 @@ def _rows_of_lot(alike: Alike) -> int:
 def _of_lot(
     estimator: Estimator, alike: Alike, rows: NDArray[Any], likelihood: Likelihood
 ) -> Floats:
-    """Cells with the same numbers of neighbours and of siblings."""
+    """Cells with the same numbers of adjacent cells and of siblings."""
     seen, rest = alike.seen[rows], alike.rest[rows]
     count, siblings = int(alike.count[rows[0]]), int(alike.siblings[rows[0]])
     times = float(count)

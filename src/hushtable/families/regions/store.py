@@ -11,20 +11,20 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.options import Likelihood, Prior
 from hushtable.families.regions.posterior import Estimator
 from hushtable.families.regions.read import RegionReader
 from hushtable.forms import told
-from hushtable.release.form import Noise, Scale
+from hushtable.release.form import Scale, StatedNoise
 from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
 from hushtable.release.store import StoredArray, stored_length
 
-Distance = Annotated[float, Meta(ge=0, le=1000)]
+CellDistance = Annotated[float, Meta(ge=0, le=1000)]
 NAMES = {"cells", "regions", "counts"}
 
 
-class RegionNoise(Noise, frozen=True):
+class RegionNoise(StatedNoise, frozen=True):
     """The scale of the cells' noise, and that of the noise of the counts of regions."""
 
     region_scale: Scale
@@ -37,8 +37,8 @@ class Parameters(Struct, frozen=True):
     prior: Prior
     likelihood: Likelihood
     reference: Literal["on", "off"]
-    d: Annotated[Distance | None, told("a number from 0 to 1000")] = None
-    """How far neighbours are apart by the schema."""
+    d: Annotated[CellDistance | None, told("a number from 0 to 1000")] = None
+    """How far adjacent cells are apart by the schema."""
 
 
 def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], RegionReader]:
@@ -65,7 +65,7 @@ def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
         return numbers
 
     return arrays, RegionReader(
-        _neighbourhood(folder, manifest, parameters),
+        _adjacency(folder, manifest, parameters),
         arrays["cells"].read,
         read_regions,
         arrays["counts"].read,
@@ -75,18 +75,18 @@ def open_regions(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
     )
 
 
-def _neighbourhood(folder: Path, manifest: Manifest, parameters: Parameters) -> Neighbourhood:
+def _adjacency(folder: Path, manifest: Manifest, parameters: Parameters) -> Adjacency:
     """Who is next to whom: by the schema up to a distance, or simply in the order of the codes."""
     if parameters.neighbours == "codes":
-        return Neighbourhood.in_order(manifest.schema.shape)
+        return Adjacency.in_order(manifest.schema.shape)
     if parameters.d is None:
-        raise ReleaseError(f"{folder}: the manifest does not say how far neighbours are apart")
-    neighbourhood = Neighbourhood.of(manifest.schema, parameters.d)
+        raise ReleaseError(f"{folder}: the manifest does not say how far adjacent cells are apart")
+    adjacency = Adjacency.of(manifest.schema, parameters.d)
     try:
-        neighbourhood.check()
+        adjacency.check()
     except OptionError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
-    return neighbourhood
+    return adjacency
 
 
 READERS = {"regions": open_regions}

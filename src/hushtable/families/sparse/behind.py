@@ -38,7 +38,7 @@ _LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
-class Rule:
+class KeepingLaw:
     """What noise and a rule make of a count: v is kept from theta on, and for sure from tau on."""
 
     noise: DiscreteLaplace
@@ -189,7 +189,7 @@ class Sides:
 
 
 @lru_cache(maxsize=64)
-def sides(rule: Rule, sign: int) -> Sides:
+def sides(rule: KeepingLaw, sign: int) -> Sides:
     """The bound on one side: tilts from the largest that make sense to those for vast sums."""
     largest = rule.largest_tilt
     if rule.tau:
@@ -222,7 +222,7 @@ class Hull:
 
 
 @lru_cache(maxsize=64)
-def hull(rule: Rule) -> Hull:
+def hull(rule: KeepingLaw) -> Hull:
     """The bound on what a filter hides: one statistic, so that the best line may be chosen."""
     lines = []
     for tilt in (rule.largest_tilt * 0.7 ** np.arange(_HULL_TILTS)).tolist():

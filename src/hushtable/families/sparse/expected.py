@@ -39,7 +39,7 @@ class Expected:
     point: float
     """The error of one occupied cell."""
     range: float
-    """The error of a range of neighbouring cells."""
+    """The error of a range of adjacent cells."""
     subset: float
     """The error of as many cells that are scattered."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from hushtable.errors import OptionError
-from hushtable.families.forecast import SummaryForecast, Task
+from hushtable.families.forecast import Purpose, SummaryForecast
 from hushtable.families.sparse.expected import DEFAULT_SIZE, expected_of, filter_for_size
 from hushtable.kernel.maps.rules import Filter, Priority, Rule
 from hushtable.kernel.maps.structure import On, Structure
@@ -24,22 +24,22 @@ RANGE = 100
 """The range that is forecast holds one cell in so many."""
 
 
-def forecasts(task: Task) -> list[SummaryForecast]:
+def forecasts(purpose: Purpose) -> list[SummaryForecast]:
     """Of the summaries, the one that answers ranges best first."""
-    people = task.people or DEFAULT_PEOPLE
-    if not 0 < task.typical <= people:
+    people = purpose.people or DEFAULT_PEOPLE
+    if not 0 < purpose.typical <= people:
         raise OptionError("a typical cell holds more than nobody, and not more than all people")
-    return sorted(_forecasts(task, people), key=lambda one: one.range)
+    return sorted(_forecasts(purpose, people), key=lambda one: one.range)
 
 
-def _forecasts(task: Task, people: int) -> Iterator[SummaryForecast]:
-    schema = task.schema
+def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
+    schema = purpose.schema
     kinds: tuple[On, ...] = ("cells", "dyadic")
     for on in kinds:
         try:
             structure = Structure(on, schema.shape)
             scale = schema.exposure.scale(
-                task.epsilon, entering=structure.entering, moving=structure.moving
+                purpose.epsilon, entering=structure.entering, moving=structure.moving
             )
             theta = filter_for_size(structure.places, scale, DEFAULT_SIZE)
         except OptionError:  # too many cells, or too little ε
@@ -55,8 +55,8 @@ def _forecasts(task: Task, people: int) -> Iterator[SummaryForecast]:
                 structure,
                 rule,
                 scale,
-                occupied=min(people / task.typical, schema.cells),
-                count=task.typical,
+                occupied=min(people / purpose.typical, schema.cells),
+                count=purpose.typical,
                 cells=max(schema.cells / RANGE, 1),
             )
             yield SummaryForecast(

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.sparse.behind import Rule, hull, sides
+from hushtable.families.sparse.behind import KeepingLaw, hull, sides
 from hushtable.families.sparse.expected import moments
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
@@ -69,9 +69,9 @@ class Errors:
     """Whether nodes with a missing ancestor were dropped."""
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> KeepingLaw:
         """What becomes of a count, place by place."""
-        return Rule(self.noise, self.theta, self.two_sided, self.tau)
+        return KeepingLaw(self.noise, self.theta, self.two_sided, self.tau)
 
     @property
     def estimate(self) -> bool:

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from hushtable.kernel.maps.structure import offsets, splits
 
-Weights = dict[int, float]
+PlaceWeights = dict[int, float]
 """Places along an axis, and how much each counts."""
 
 
-def weights_of(on: str, start: int, stop: int, size: int) -> Weights:
+def weights_of(on: str, start: int, stop: int, size: int) -> PlaceWeights:
     """The places whose weighted sum is the count of the codes start ≤ code < stop."""
     if on == "dyadic":
         return dict.fromkeys(dyadic_nodes(start, stop, size), 1.0)
@@ -40,7 +40,7 @@ def dyadic_nodes(start: int, stop: int, size: int) -> list[int]:
     return found
 
 
-def haar_weights(start: int, stop: int, size: int) -> Weights:
+def haar_weights(start: int, stop: int, size: int) -> PlaceWeights:
     """The weights of the total and of the differences that the ends of a range cut through."""
     weights = _prefix(stop, size)
     for place, weight in _prefix(start, size).items():
@@ -62,7 +62,7 @@ def haar_cell_gains(codes: NDArray[np.int64], size: int) -> NDArray[np.float64]:
     return gains + weight**2
 
 
-def _prefix(end: int, size: int) -> Weights:
+def _prefix(end: int, size: int) -> PlaceWeights:
     """The weights of the sum over all codes before an end.
 
     Going up from the code at the end, `share` is the weight of the node that holds it: the half sum

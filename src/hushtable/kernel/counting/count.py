@@ -19,7 +19,7 @@ from hushtable.kernel.counting.statement import Select, statement
 from hushtable.kernel.counting.tally import Tally
 from hushtable.schema import Schema
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 MAX_CELLS = 2**62  # linear codes are 64-bit integers
 
@@ -86,13 +86,13 @@ def code_table(
 
 
 def _fetched(
-    fetch: Callable[[Any], _Found],
+    fetch: Callable[[Any], _Result],
     select: Select,
     data: Any,
     schema: Schema,
     csv: CsvFormat | None,
     salt: str | None,
-) -> _Found:
+) -> _Result:
     """What is fetched of the encoded rows, contributions bounded, while their engine is open."""
     secret = fresh_salt() if salt is None else salt  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
@@ -100,7 +100,7 @@ def _fetched(
     with open_table(data, names, csv, ids=ids) as table, silent_engine(_PROBLEM):
         written = statement(schema, table.schema(), select)
 
-        def work() -> _Found:
+        def work() -> _Result:
             with written.result(table, secret) as rows:
                 return fetch(rows)
 

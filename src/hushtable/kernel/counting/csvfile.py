@@ -21,7 +21,7 @@ from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.columns import match_columns
 from hushtable.kernel.counting.records import (
     MAX_LINE,
-    Layout,
+    RecordLayout,
     record_batches,
     split_line,
     whole_lines,
@@ -100,7 +100,7 @@ def csv_source(
     delimiter, names = _split_header(headers.pop(), columns, form)
     positions = match_columns(names, columns)
     needed = tuple(dict.fromkeys(positions))
-    layout = Layout(delimiter, len(names), needed, form.multiline)
+    layout = RecordLayout(delimiter, len(names), needed, form.multiline)
 
     def batches() -> Iterator[Any]:
         for path in paths:

@@ -25,7 +25,7 @@ _ENOUGH = MAX_LINE + len("\r\n")
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordLayout:
     """How records are written, and which of their fields are needed."""
 
     delimiter: str
@@ -81,7 +81,7 @@ def whole_records(
         yield rest.tobytes() + newline
 
 
-def record_batches(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
+def record_batches(blocks: Iterable[bytes], layout: RecordLayout) -> Iterator[Any]:
     """The needed fields of all well-formed records as batches of text columns c0, c1, …
 
     A block is whole lines, or whole records where these may be several lines. Blocks are read side
@@ -90,7 +90,7 @@ def record_batches(blocks: Iterable[bytes], layout: Layout) -> Iterator[Any]:
     return made_ahead(lambda block: read_block(block, layout), blocks, cores())
 
 
-def read_block(block: bytes, layout: Layout) -> Any:
+def read_block(block: bytes, layout: RecordLayout) -> Any:
     """A batch of the block's records."""
     import pyarrow as pa
 

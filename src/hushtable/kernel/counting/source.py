@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from hushtable.errors import DataError
 from hushtable.kernel.counting.columns import ColumnError, match_columns, select_columns
 from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
-from hushtable.kernel.counting.files import find_files, names_files
 from hushtable.kernel.counting.parquet import open_parquet
+from hushtable.kernel.counting.paths import find_files, names_files
 from hushtable.kernel.counting.readable import readable
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.sqlite import sqlite_table
@@ -26,7 +26,7 @@ from hushtable.kernel.counting.stream import Stream
 from hushtable.kernel.counting.values import id_text, value_text
 from hushtable.scratch import spill_folder
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -69,12 +69,12 @@ def open_table(
             connection.disconnect()
 
 
-def interruptible(table: Any, work: Callable[[], _Found]) -> _Found:
+def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
     """Let the engine of a table work in another thread, and stop it when a signal comes.
 
     Signals are handled between the steps of the main thread; an engine can take hours over one.
     """
-    found: Future[_Found] = Future()
+    found: Future[_Result] = Future()
     worker = Thread(target=_fulfil, args=(found, work))
     try:
         _start_undisturbed(worker)
@@ -97,7 +97,7 @@ def _start_undisturbed(worker: Thread) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _fulfil(found: Future[_Found], work: Callable[[], _Found]) -> None:
+def _fulfil(found: Future[_Result], work: Callable[[], _Result]) -> None:
     try:
         found.set_result(work())
     except BaseException as problem:

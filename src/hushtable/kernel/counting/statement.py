@@ -27,7 +27,7 @@ _SALT = "hush_salt"  # stands in the place of the secret while the statement is 
 
 
 @dataclass(frozen=True, repr=False)
-class Statement:
+class SqlStatement:
     """SQL that reads c0, c1, … of a table it calls hush_rows, and the lists it looks labels up in.
 
     The lists are Arrow tables by their names in the SQL.
@@ -57,7 +57,7 @@ class Statement:
 
 
 @lru_cache(_KEPT)
-def statement(schema: Schema, types: Any, select: Select) -> Statement:
+def statement(schema: Schema, types: Any, select: Select) -> SqlStatement:
     """Encode columns of these types by the schema, bound contributions, and select of the rows."""
     import ibis
     from ibis.expr.operations import InMemoryTable
@@ -66,4 +66,6 @@ def statement(schema: Schema, types: Any, select: Select) -> Statement:
     rows = select(bound_contributions(encode(table, schema), schema, _SALT), schema)
     sql = ibis.to_sql(rows, dialect="duckdb", pretty=False)
     lists = {part.name: part.data.to_pyarrow(part.schema) for part in rows.op().find(InMemoryTable)}
-    return Statement(sql.replace(sql_text(_SALT), "$salt"), lists, salted=schema.unit is not None)
+    return SqlStatement(
+        sql.replace(sql_text(_SALT), "$salt"), lists, salted=schema.unit is not None
+    )

@@ -4,21 +4,21 @@ from hushtable.kernel.curator.curator import Curator
 from hushtable.kernel.curator.measurement import Measurement, Selection
 from hushtable.kernel.curator.network_scores import (
     Assignment,
+    Candidate,
+    CandidateScores,
     Distance,
-    Family,
-    FamilyScores,
     Information,
 )
 from hushtable.kernel.curator.partition import Grid, Marginal, Partition, Regions, View, Whole
 from hushtable.kernel.curator.scores import LargestPart, Score
-from hushtable.kernel.curator.summary import NoisySummary
+from hushtable.kernel.curator.sparse_summary import NoisySummary
 
 __all__ = [
     "Assignment",
+    "Candidate",
+    "CandidateScores",
     "Curator",
     "Distance",
-    "Family",
-    "FamilyScores",
     "Grid",
     "Information",
     "LargestPart",

@@ -7,7 +7,7 @@ What is on it checks its numbers and copies its arrays when it is made.
 from __future__ import annotations
 
 from hushtable.errors import OptionError
-from hushtable.kernel.curator.network_scores import FamilyScores
+from hushtable.kernel.curator.network_scores import CandidateScores
 from hushtable.kernel.curator.partition import Grid, Marginal, Partition, Regions, Whole
 from hushtable.kernel.curator.scores import LargestPart, Score
 from hushtable.kernel.maps import TRUSTED as TRUSTED_TRANSFORMS
@@ -30,10 +30,10 @@ def check_partition(partition: Partition) -> None:
         raise OptionError("a partition is a Regions, Grid, Whole or Marginal")
 
 
-def check_score(score: Score | FamilyScores) -> None:
+def check_score(score: Score | CandidateScores) -> None:
     if type(score) is LargestPart:
         check_partition(score.partition)
-    elif type(score) is not FamilyScores:
+    elif type(score) is not CandidateScores:
         raise OptionError("the curator only knows the scores of hushtable.kernel.curator.scores")
 
 

@@ -23,11 +23,11 @@ from hushtable.kernel.curator.closed_list import (
 from hushtable.kernel.curator.dense import add_noise, regions_eta
 from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
 from hushtable.kernel.curator.measurement import Measurement, Selection
-from hushtable.kernel.curator.network_scores import FamilyScores
+from hushtable.kernel.curator.network_scores import CandidateScores
 from hushtable.kernel.curator.partition import Partition, Regions, Whole
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
-from hushtable.kernel.curator.summary import (
+from hushtable.kernel.curator.sparse_summary import (
     ROOM,
     NoisySummary,
     held_places_eta,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import Noise
 
 
-class Tally:
+class EtaSum:
     """How far all the draws so far may be, together, from the ideal law."""
 
     def __init__(self) -> None:
@@ -87,13 +87,13 @@ class Curator:
         exposure: Exposure,
         account: Account,
         noise: Noise,
-        tally: Tally | None = None,
+        eta_sum: EtaSum | None = None,
     ) -> None:
         self.__held = _Sealed(data)
         self._exposure = exposure
         self._account = account
         self._noise = noise
-        self._tally = tally or Tally()
+        self._eta_sum = eta_sum or EtaSum()
 
     def __repr__(self) -> str:
         return f"<Curator of a domain of shape {self.shape}, ε left: {float(self.left):g}>"
@@ -123,7 +123,7 @@ class Curator:
 
         Parts of a table that was split have one sum.
         """
-        return self._tally.eta
+        return self._eta_sum.eta
 
     @property
     def private(self) -> bool:
@@ -144,7 +144,7 @@ class Curator:
         if isinstance(partition, Regions):
             most = max(partition.parts, math.prod(partition.shape))
             eta = regions_eta(most, amount, self._exposure)
-        self._tally.add(eta)
+        self._eta_sum.add(eta)
         return Measurement(values, noise, amount, {"parts": partition.parts})
 
     def noisy_total(self, *, epsilon: EpsilonLike) -> Measurement:
@@ -163,7 +163,7 @@ class Curator:
         self._account.charge(amount)
         values = dense_counts(self.__held.data, transform.coefficient_shape)
         transform.forward_within(values)
-        self._tally.add(add_noise(values, transform, noise.scale, self._noise))
+        self._eta_sum.add(add_noise(values, transform, noise.scale, self._noise))
         return Measurement(values, noise, amount, {"transform": transform.to_dict()})
 
     def noisy_summary(
@@ -182,7 +182,7 @@ class Curator:
         data = sparse_counts(self.__held.data)
         self._account.charge(amount)
         kept, eta = summarise(data, structure, rule, noise.scale, self._noise, rooted=rooted)
-        self._tally.add(eta + held_places_eta(structure, noise.scale, self._exposure))
+        self._eta_sum.add(eta + held_places_eta(structure, noise.scale, self._exposure))
         return NoisySummary(kept, noise, amount, {"on": structure.on, **rule.to_dict()})
 
     def noisy_sketch(self, sketch: Sketch, *, epsilon: EpsilonLike) -> Measurement:
@@ -193,19 +193,21 @@ class Curator:
         data = sparse_counts(self.__held.data)
         self._account.charge(amount)
         values = sketched(data, sketch)
-        self._tally.add(self._noise.add_laplace(values, noise.scale))
+        self._eta_sum.add(self._noise.add_laplace(values, noise.scale))
         return Measurement(values, noise, amount, sketch.to_dict())
 
-    def select(self, score: Score | FamilyScores, *, epsilon: EpsilonLike) -> Selection:
+    def select(self, score: Score | CandidateScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""
         check_score(score)
-        self._check_shape(score.shape if isinstance(score, FamilyScores) else score.partition.shape)
+        self._check_shape(
+            score.shape if isinstance(score, CandidateScores) else score.partition.shape
+        )
         amount = parse_epsilon(epsilon)
         doubled = self._exposure.scale(amount, entering=2 * score.entering, moving=2 * score.moving)
         self._account.charge(amount)
         values = score_values(self.__held.data, score, self.__held.memory)
         choice, eta = self._noise.choose([value / doubled for value in values])
-        self._tally.add(eta)
+        self._eta_sum.add(eta)
         return Selection(choice, amount, score.to_dict())
 
     def split(self, partition: Partition) -> tuple[Curator, ...]:
@@ -220,7 +222,7 @@ class Curator:
                 exposure=self._exposure,
                 account=account,
                 noise=self._noise,
-                tally=self._tally,
+                eta_sum=self._eta_sum,
             )
             for part, account in zip(parts, accounts, strict=True)
         )

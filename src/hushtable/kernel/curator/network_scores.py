@@ -1,4 +1,4 @@
-"""Families: a child and its parents, each at a level, as a Bayesian network knows them.
+"""Candidates: a child and its parents, each at a level, as a Bayesian network knows them.
 
 The scores say how much a child depends on its parents. Each measure stands beside what one row can
 change in it, in counts and not in probabilities: the number of rows is secret under add-remove, so
@@ -25,7 +25,7 @@ UNIT = 1024
 
 MOST_ROWS = 2**31
 
-Table = NDArray[np.int64]
+JointCounts = NDArray[np.int64]
 """Counts of parents × child."""
 
 
@@ -43,7 +43,7 @@ class Measure(Protocol):
     def moving(self) -> int:
         """The largest change, in units, when a row becomes another."""
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         """The score of a table, in units."""
 
 
@@ -70,7 +70,7 @@ class Distance:
     def moving(self) -> int:
         return 3 * UNIT
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         rows = int(table.sum())
         if not rows:
             return 0
@@ -99,7 +99,7 @@ class Information:
 
     limit: int
     binary: bool
-    """Whether every family has two children or two combinations of parents."""
+    """Whether every candidate has two children or two combinations of parents."""
     name: str = "I"
 
     def __post_init__(self) -> None:
@@ -117,7 +117,7 @@ class Information:
         both = 2 * math.log((n + 1) / 2) + (n - 1) * math.log((n + 1) / (n - 1))
         return math.ceil(UNIT * (one if self.binary else both)) + 3
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         cut = np.minimum(np.cumsum(table), self.limit)
         table = np.diff(cut, prepend=0).reshape(table.shape)
         rows = int(cut[-1])
@@ -148,7 +148,7 @@ class Assignment:
     def moving(self) -> int:
         return UNIT
 
-    def of(self, table: Table) -> int:
+    def of(self, table: JointCounts) -> int:
         rows = int(table.sum())
         # best[k]: the largest k₁ among assignments with k₀ = k, beyond half of the rows pooled.
         half = rows // 2 + 1
@@ -168,7 +168,7 @@ class Assignment:
 MEASURES: tuple[type, ...] = (Distance, Information, Assignment)
 
 
-class Family(NamedTuple):
+class Candidate(NamedTuple):
     """A child and its parents, as places in a list of views."""
 
     child: int
@@ -176,15 +176,15 @@ class Family(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyScores:
-    """Candidate families, scored by one measure, each less a handicap that is public.
+class CandidateScores:
+    """Candidates, scored by one measure, each less a handicap that is public.
 
     A handicap is a number of units that does not depend on the data, so it changes no sensitivity.
     """
 
     shape: tuple[int, ...]
     views: Sequence[View]
-    families: Sequence[Family]
+    candidates: Sequence[Candidate]
     measure: Measure
     handicaps: Sequence[int] = ()
 
@@ -194,8 +194,10 @@ class FamilyScores:
         own = {
             "shape": tuple(self.shape),
             "views": tuple(self.views),
-            "families": tuple(Family(child, tuple(parents)) for child, parents in self.families),
-            "handicaps": tuple(map(int, self.handicaps or [0] * len(self.families))),
+            "candidates": tuple(
+                Candidate(child, tuple(parents)) for child, parents in self.candidates
+            ),
+            "handicaps": tuple(map(int, self.handicaps or [0] * len(self.candidates))),
         }
         for name, value in own.items():  # lists could change afterwards
             object.__setattr__(self, name, value)
@@ -203,19 +205,19 @@ class FamilyScores:
         self._check()
 
     def _check(self) -> None:
-        if not self.families or len(self.handicaps) != len(self.families):
+        if not self.candidates or len(self.handicaps) != len(self.candidates):
             raise OptionError("a choice needs candidates, and a handicap for each if any")
         sizes = [view.size for view in self.views]
         axes = [view.axis for view in self.views]
-        for child, parents in self.families:
+        for child, parents in self.candidates:
             combinations, seen = 1, {axes[child]}
             for place in parents:
                 combinations *= sizes[place]
                 seen.add(axes[place])
             if len(seen) <= len(parents):
-                raise OptionError("a family has each attribute once")
+                raise OptionError("a candidate has each attribute once")
             if combinations * sizes[child] > MOST_CELLS:
-                raise OptionError(f"a family has at most {MOST_CELLS:,} cells")
+                raise OptionError(f"a candidate has at most {MOST_CELLS:,} cells")
             self._check_binary(sizes[child], combinations)
 
     def _check_binary(self, child: int, combinations: int) -> None:
@@ -223,7 +225,7 @@ class FamilyScores:
             raise OptionError("F is a score for children of two values")
         promised = isinstance(self.measure, Information) and self.measure.binary
         if promised and min(child, combinations) > 2:
-            raise OptionError("this family is not binary, and I was promised that all are")
+            raise OptionError("this candidate is not binary, and I was promised that all are")
 
     @property
     def entering(self) -> int:
@@ -234,7 +236,7 @@ class FamilyScores:
         return self.measure.moving
 
     def to_dict(self) -> dict[str, Any]:
-        return {"score": self.measure.name, "candidates": len(self.families)}
+        return {"score": self.measure.name, "candidates": len(self.candidates)}
 
 
 def _sum_of_logs(counts: NDArray[np.int64]) -> float:

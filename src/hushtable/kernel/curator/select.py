@@ -1,7 +1,7 @@
 """The scores of candidates, computed from true data: what the exponential mechanism weighs.
 
-A family's score is the same in every round of a network's construction, so it is kept once known,
-where the data is kept.
+A candidate's score is the same in every round of a network's construction, so it is kept once
+known, where the data is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from hushtable.arrays import on_every_core
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.curator.holding import Holding, part_counts
-from hushtable.kernel.curator.network_scores import Family, FamilyScores, Table
+from hushtable.kernel.curator.network_scores import Candidate, CandidateScores, JointCounts
 from hushtable.kernel.curator.partition import Marginal
 from hushtable.kernel.curator.scores import LargestPart, Score
 
@@ -20,50 +20,50 @@ Memory = dict[Any, Any]
 """What was computed of the data before; as secret as the data."""
 
 
-def score_values(data: Holding, score: Score | FamilyScores, memory: Memory) -> list[int]:
+def score_values(data: Holding, score: Score | CandidateScores, memory: Memory) -> list[int]:
     """The score of each candidate."""
-    if isinstance(score, FamilyScores):
-        return _family_scores(data, score, memory)
+    if isinstance(score, CandidateScores):
+        return _candidate_scores(data, score, memory)
     assert isinstance(score, LargestPart)
     return score.scores(part_counts(data, score.partition))
 
 
-def _family_scores(data: Holding, score: FamilyScores, memory: Memory) -> list[int]:
+def _candidate_scores(data: Holding, score: CandidateScores, memory: Memory) -> list[int]:
     known = memory.setdefault(score.measure, {})
     keys = [
         (score.views[child].key, tuple(score.views[parent].key for parent in parents))
-        for child, parents in score.families
+        for child, parents in score.candidates
     ]
-    fresh = dict(zip(keys, score.families, strict=True))
+    fresh = dict(zip(keys, score.candidates, strict=True))
     for key in known.keys() & fresh.keys():
         del fresh[key]
     if isinstance(data, CodedColumns):
         _score_columns(data, score, fresh, known, memory)
     else:
-        for key, family in fresh.items():
-            known[key] = score.measure.of(_table(data, score, family))
+        for key, candidate in fresh.items():
+            known[key] = score.measure.of(_table(data, score, candidate))
     return [known[key] - less for key, less in zip(keys, score.handicaps, strict=True)]
 
 
 def _score_columns(
     data: CodedColumns,
-    score: FamilyScores,
-    fresh: dict[Any, Family],
+    score: CandidateScores,
+    fresh: dict[Any, Candidate],
     known: dict[Any, int],
     memory: Memory,
 ) -> None:
-    """Score new families, those with the same parents together."""
+    """Score new candidates, those with the same parents together."""
     from hushtable.kernel.counting.joint import WORTH_THREADS, JointCounter
 
     counter = memory.setdefault(JointCounter, JointCounter(data))
     by_parents: dict[tuple[int, ...], list[Any]] = {}
-    for key, family in fresh.items():
-        by_parents.setdefault(family.parents, []).append((key, family.child))
+    for key, candidate in fresh.items():
+        by_parents.setdefault(candidate.parents, []).append((key, candidate.child))
 
     def work(parents: tuple[int, ...]) -> None:
         wanted = by_parents[parents]
 
-        def found(place: int, table: Table) -> None:
+        def found(place: int, table: JointCounts) -> None:
             known[wanted[place][0]] = score.measure.of(table)
 
         counter.tables(
@@ -79,8 +79,8 @@ def _score_columns(
         on_every_core(work, list(by_parents))
 
 
-def _table(data: Holding, score: FamilyScores, family: Family) -> Table:
-    """The joint counts of a family, parents × child, from cells."""
-    views = [score.views[place] for place in (*family.parents, family.child)]
+def _table(data: Holding, score: CandidateScores, candidate: Candidate) -> JointCounts:
+    """The joint counts of a candidate, parents × child, from cells."""
+    views = [score.views[place] for place in (*candidate.parents, candidate.child)]
     counts = part_counts(data, Marginal(score.shape, views))
     return counts.reshape(math.prod(view.size for view in views[:-1]), views[-1].size)

@@ -15,7 +15,7 @@ LARGEST = 2**40
 
 @dataclass(frozen=True)
 class ScaleClass:
-    """Neighbouring coefficients of one noise scale: `factor` times the scale of the release."""
+    """Adjacent coefficients of one noise scale: `factor` times the scale of the release."""
 
     start: int
     stop: int

@@ -65,7 +65,7 @@ def _forward_four(slab: Integers, line: int, place: int, apart: int, first: int,
 
 @compiled
 def _forward_line(line: Integers) -> None:
-    """The same for a single column, whose elements are neighbours in memory."""
+    """The same for a single column, whose elements are adjacent in memory."""
     apart = 1
     while apart < len(line):
         place = 0

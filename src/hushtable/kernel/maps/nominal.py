@@ -25,7 +25,7 @@ import numpy as np
 
 from hushtable.arrays import Integers
 from hushtable.kernel.maps.axis import ScaleClass
-from hushtable.kernel.maps.topology import Classified, Groups, Topology, check_groups, groups_of
+from hushtable.kernel.maps.topology import Classified, Spans, Topology, check_groups, groups_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Nominal:
     """Compare every node of a hierarchy with its siblings; one coefficient per node."""
 
     size: int
-    groups: Groups
+    groups: Spans
 
     kind = "nominal"
     in_place = False

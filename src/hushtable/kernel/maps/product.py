@@ -84,7 +84,7 @@ class Product:
         """All coefficients of a dense matrix of counts, which it may overwrite."""
         if counts.size >= _LARGE:
             source = np.ascontiguousarray(counts)
-            return slabs.apply(self._steps(), source, source)
+            return slabs.apply(self._axis_maps(), source, source)
         for i, axis in enumerate(self.axes):
             counts = axis.forward(counts, i)
         return counts
@@ -97,14 +97,14 @@ class Product:
         if room.shape != self.coefficient_shape or not room.flags.carray:
             raise OptionError(f"this needs a C-contiguous array of shape {self.coefficient_shape}")
         if room.size >= _LARGE:
-            slabs.apply_within(self._steps(), room)
+            slabs.apply_within(self._axis_maps(), room)
         else:
             corner = tuple(slice(size) for size in self.shape)
             room[...] = self.forward(room[corner].copy())
 
-    def _steps(self) -> list[slabs.Step]:
+    def _axis_maps(self) -> list[slabs.AxisMap]:
         return [
-            slabs.Step(
+            slabs.AxisMap(
                 axis.forward_lines,
                 axis.size,
                 axis.coefficients,

@@ -192,7 +192,7 @@ def _coarsened(
 def _halved(
     codes: Integers, values: Integers, sizes: tuple[int, ...], axis: int
 ) -> tuple[Integers, Integers]:
-    """Pairs of neighbours along an axis added up."""
+    """Adjacent pairs along an axis added up."""
     stride = math.prod(sizes[axis + 1 :])
     upper, low = np.divmod(codes, stride)
     high, along = np.divmod(upper, sizes[axis])

@@ -20,8 +20,10 @@ from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.kernel.maps.axis import check_size
 
-Group = tuple[int, int]
-Groups = tuple[Group, ...]
+Span = tuple[int, int]
+"""The codes start ≤ code < stop of a group of values."""
+
+Spans = tuple[Span, ...]
 
 DEEPEST = 128
 """No tree has more levels: no real classification comes near; a hostile one would."""
@@ -52,7 +54,7 @@ class Classified(Protocol):
     def hierarchy(self) -> Any: ...
 
 
-def groups_of(attribute: Classified) -> Groups:
+def groups_of(attribute: Classified) -> Spans:
     """The groups of an attribute's hierarchy; a code of its own for nulls hangs below the root."""
     hierarchy: _Hierarchy | None = attribute.hierarchy
     if hierarchy is None:
@@ -78,7 +80,7 @@ class Topology:
     """Where each level begins, and where the last one ends."""
 
     @classmethod
-    def of_groups(cls, size: int, groups: Groups) -> Topology:
+    def of_groups(cls, size: int, groups: Spans) -> Topology:
         """Build from the ranges of codes below the inner nodes."""
         depth = check_groups(size, groups)
         leaf_depth = np.zeros(size, np.int64)
@@ -154,7 +156,7 @@ class Topology:
         return np.asarray(running[self.stop] - running[self.start])
 
 
-def check_groups(size: int, groups: Groups) -> list[int]:
+def check_groups(size: int, groups: Spans) -> list[int]:
     """Refuse what is not a tree over the codes; return the depth of each group."""
     check_size(size, LARGEST_TREE)
     if type(groups) is not tuple or any(
@@ -192,5 +194,5 @@ def check_radices(size: int, radices: tuple[int, ...]) -> None:
         raise OptionError("a single code needs no radices")
 
 
-def _outer_first(group: Group) -> tuple[int, int]:
+def _outer_first(group: Span) -> tuple[int, int]:
     return group[0], -group[1]

@@ -26,7 +26,7 @@ from hushtable.errors import OptionError
 from hushtable.kernel.maps.axis import ScaleClass, check_size
 from hushtable.kernel.maps.topology import (
     Classified,
-    Groups,
+    Spans,
     Topology,
     check_groups,
     check_radices,
@@ -42,7 +42,7 @@ class Tree:
     """The count of every node of a tree, level by level."""
 
     size: int
-    groups: Groups | None = None
+    groups: Spans | None = None
     radices: tuple[int, ...] | None = None
     root: bool = field(default=True, kw_only=True)
     """Whether the total is measured too."""

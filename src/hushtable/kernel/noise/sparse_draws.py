@@ -60,7 +60,7 @@ def summarise(
     return _priority(draw, rule)
 
 
-class _Found(NamedTuple):
+class _Chosen(NamedTuple):
     """Places with their noisy values: occupied ones and others, each in order."""
 
     occupied: NDArray[np.bool_]
@@ -77,7 +77,7 @@ class _Draw(NamedTuple):
     scale: Fraction
     entropy: Entropy
 
-    def kept(self, found: _Found, keep: Keep | None) -> Kept:
+    def kept(self, found: _Chosen, keep: Keep | None) -> Kept:
         """Everything found, in the order of the places, whatever it was before the noise."""
         places, values = gaps.merged(
             self.held.places[found.occupied],
@@ -91,24 +91,24 @@ class _Draw(NamedTuple):
         return Kept(places, values, found.tau)
 
 
-def _filter(draw: _Draw, rule: Filter) -> _Found:
+def _filter(draw: _Draw, rule: Filter) -> _Chosen:
     sizes = np.abs(draw.noisy) if rule.two_sided else draw.noisy
     chance = laws.chance_of_filter(draw.scale, rule.theta, two_sided=rule.two_sided)
     places = gaps.choose_places(draw.held.places, draw.held.domain, chance, draw.entropy)
     values = magnitudes(rule.theta, rule.theta, draw.scale, len(places), draw.entropy)
     if rule.two_sided:
         values = with_signs(values, draw.entropy)
-    return _Found(sizes >= rule.theta, places, values, 0.0)
+    return _Chosen(sizes >= rule.theta, places, values, 0.0)
 
 
-def _threshold(draw: _Draw, rule: Threshold) -> _Found:
+def _threshold(draw: _Draw, rule: Threshold) -> _Chosen:
     sizes = np.abs(draw.noisy)
     chosen = (sizes >= rule.theta) & _below(sizes, rule.tau, draw.entropy)
     chance = laws.chance_of_threshold(draw.scale, rule.theta, rule.tau)
     places = gaps.choose_places(draw.held.places, draw.held.domain, chance, draw.entropy)
     values = magnitudes(rule.theta, rule.tau, draw.scale, len(places), draw.entropy)
     values = with_signs(values, draw.entropy)
-    return _Found(chosen, places, values, float(rule.tau))
+    return _Chosen(chosen, places, values, float(rule.tau))
 
 
 # ── priority sampling ────────────────────────────────────────────────────────────────────────────

@@ -17,8 +17,8 @@ each off by at most 2^-256 for either factor and for the cut, so it is off by le
 law of a digit divides by 1 − α^(256w) > 2^-48, for an error below 2^-190. Rounding to 128 bits then
 leaves each threshold within 2^-128 of the truth (hardly more than half of that, in fact). Moving
 one threshold by e moves the law by at most e in total variation; thresholds that round to 0 or 1
-are left out, which folds a tail of at most 2^-128 at either end into its neighbour. In total at
-most (thresholds + 2)·2^-128 for each look-up, and a draw adds up its look-ups.
+are left out, which folds a tail of at most 2^-128 at either end into the value beside it. In total
+at most (thresholds + 2)·2^-128 for each look-up, and a draw adds up its look-ups.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Account:
     def __init__(self, allotment: Fraction) -> None:
         self._allotment = parse_epsilon(allotment, what="the allotment")
         self._spent = Fraction(0)
-        self._lock = threading.RLock()  # one for the whole family of accounts
+        self._lock = threading.RLock()  # one for an account and all its parts
         self._process = this_process()
 
     @property
@@ -45,7 +45,7 @@ class Account:
         with self._lock:
             self._pay(epsilon)
 
-    def split(self, parts: int, neighbours: Neighbours) -> list[Part]:
+    def split(self, parts: int, neighbours: Neighbours) -> list[PartAccount]:
         """Open one account for each of several disjoint parts of the data.
 
         The partition may depend only on the schema and on what was already released.
@@ -53,7 +53,7 @@ class Account:
         if parts < 1 or neighbours not in NEIGHBOURS:
             raise OptionError("a split needs at least one part and a known neighbour relation")
         partition = _Partition(self, counted=1 if neighbours == "add-remove" else 2)
-        return [Part(partition) for _ in range(parts)]
+        return [PartAccount(partition) for _ in range(parts)]
 
     def _pay(self, epsilon: Fraction) -> None:
         if epsilon > self.left:
@@ -68,21 +68,21 @@ class _Partition:
     def __init__(self, parent: Account, *, counted: int) -> None:
         self.parent = parent
         self.counted = counted
-        self.largest: list[Part] = []
+        self.largest: list[PartAccount] = []
 
-    def free(self, part: Part) -> Fraction:
+    def free(self, part: PartAccount) -> Fraction:
         """What a part can spend before it is among the largest, so before the parent pays more."""
         if part in self.largest or len(self.largest) < self.counted:
             return Fraction(0)
         return min(other.spent for other in self.largest) - part.spent
 
-    def rank(self, part: Part) -> None:
+    def rank(self, part: PartAccount) -> None:
         """Keep the largest: no part but the one just charged can have joined them."""
         rivals = [part, *(other for other in self.largest if other is not part)]
         self.largest = sorted(rivals, key=lambda rival: rival.spent)[-self.counted :]
 
 
-class Part(Account):
+class PartAccount(Account):
     """The account of one part; the parent pays what it adds to the cost of the partition."""
 
     def __init__(self, partition: _Partition) -> None:

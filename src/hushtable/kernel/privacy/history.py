@@ -39,10 +39,10 @@ from hushtable.kernel.privacy.loss import (
 FORMAT = 2
 
 Status = Literal["reserved", "drawing", "publishing", "published", "void"]
-Step = Literal["drawing", "publishing", "published", "void"]
+NextStatus = Literal["drawing", "publishing", "published", "void"]
 
 # For each format, the state that an entry must be in for a step.
-_BEFORE: dict[int, dict[Step, Status]] = {
+_BEFORE: dict[int, dict[NextStatus, Status]] = {
     1: {"publishing": "reserved", "published": "publishing", "void": "reserved"},
     2: {
         "drawing": "reserved",
@@ -196,7 +196,7 @@ class History:
         )
         self.spent += epsilon
 
-    def _advance(self, id: str, step: Step) -> None:
+    def _advance(self, id: str, step: NextStatus) -> None:
         entry = self.entries.get(id)
         if entry is None:
             raise LedgerError(f"the ledger has no reservation {id!r}")

@@ -33,7 +33,7 @@ _AT_ONCE = 2**17
 _TILTS = np.concatenate([np.geomspace(1e-6, 0.02, 40), np.linspace(0.03, 0.99, 65)])
 
 
-class Part(NamedTuple):
+class NoiseTerms(NamedTuple):
     """The terms of a sum that have the same noise: their weights, and how many of each."""
 
     noise: KnownNoise
@@ -45,24 +45,24 @@ class Part(NamedTuple):
         return float(self.counts @ self.weights**2) * self.noise.variance
 
 
-def parts_of(terms: Iterable[tuple[float, KnownNoise, int]]) -> list[Part]:
+def by_noise(terms: Iterable[tuple[float, KnownNoise, int]]) -> list[NoiseTerms]:
     """The terms of a sum, noise by noise."""
     found: dict[KnownNoise, list[tuple[float, int]]] = {}
     for weight, noise, count in terms:
         found.setdefault(noise, []).append((weight, count))
-    return [Part(noise, *np.array(pairs, np.float64).T) for noise, pairs in found.items()]
+    return [NoiseTerms(noise, *np.array(pairs, np.float64).T) for noise, pairs in found.items()]
 
 
-def chernoff(parts: Sequence[Part], miss: float, tilts: Floats = _TILTS) -> float:
+def chernoff(noises: Sequence[NoiseTerms], miss: float, tilts: Floats = _TILTS) -> float:
     """The smallest t for which exp(−θt)·E[exp(θX)], for one of many θ, proves P[X > t] ≤ miss."""
-    theta = tilts * min(float((p.noise.largest_tilt / p.weights).min()) for p in parts)
+    theta = tilts * min(float((t.noise.largest_tilt / t.weights).min()) for t in noises)
     log_moments = np.zeros(len(theta))
-    for noise, weights, counts in parts:
+    for noise, weights, counts in noises:
         log_moments += noise.log_moment(np.multiply.outer(theta, weights)) @ counts
     return float(((log_moments - math.log(miss)) / theta).min())
 
 
-def reach_by_series(parts: Sequence[Part], miss: float) -> float:
+def reach_by_series(noises: Sequence[NoiseTerms], miss: float) -> float:
     """Invert P[|X + jitter| ≤ t] = t/R + Σ 2/(πk)·φ(πk/R)·sin(πkt/R), on a span of ±R.
 
     The jitter is the sum of m uniform ones, which end the series the sooner the more there are:
@@ -70,8 +70,8 @@ def reach_by_series(parts: Sequence[Part], miss: float) -> float:
     lost is taken off the chance of missing first.
     """
     lost = _LOST * miss
-    reach = chernoff(parts, lost / 2)
-    deviation = math.sqrt(math.fsum(part.variance for part in parts))
+    reach = chernoff(noises, lost / 2)
+    deviation = math.sqrt(math.fsum(terms.variance for terms in noises))
     jitter = max(_FINE * deviation * normal_quantile(miss), reach / _MOST_STEPS)
     uniforms = max(2, round(-math.log(lost)))
     reach += jitter
@@ -79,7 +79,7 @@ def reach_by_series(parts: Sequence[Part], miss: float) -> float:
     length = math.ceil(corner * (uniforms * lost) ** (-1 / uniforms))
     k = np.arange(length)
     smooth = np.sinc(k / (math.pi * corner)) ** uniforms
-    phi = _characteristic(parts, math.pi / reach, length, _NOTHING * lost)
+    phi = _characteristic(noises, math.pi / reach, length, _NOTHING * lost)
     series = 2 / (math.pi * np.maximum(k, 1)) * phi
     # All t of a grid at once: sin(πkj/n) comes round again at k + 2n.
     n = 1 << math.ceil(math.log2(8 * reach / jitter))
@@ -91,20 +91,22 @@ def reach_by_series(parts: Sequence[Part], miss: float) -> float:
     return float(covering * reach / n + jitter)
 
 
-def _characteristic(parts: Sequence[Part], step: float, length: int, nothing: float) -> Floats:
+def _characteristic(
+    noises: Sequence[NoiseTerms], step: float, length: int, nothing: float
+) -> Floats:
     """E[cos(tX)] at t = 0, step, 2·step, …
 
     Stretches that add up to less than `nothing` in a series of 2/(πk) are left at 0.
     """
     phi = np.zeros(length)
     phi[0] = 1.0
-    for start, stop in _stretches(parts, step, length, nothing):
-        phi[start:stop] = _stretch(parts, step, start, stop)
+    for start, stop in _stretches(noises, step, length, nothing):
+        phi[start:stop] = _stretch(noises, step, start, stop)
     return phi
 
 
 def _stretches(
-    parts: Sequence[Part], step: float, length: int, nothing: float
+    noises: Sequence[NoiseTerms], step: float, length: int, nothing: float
 ) -> Iterator[tuple[int, int]]:
     """Where the characteristic function may matter, from start to stop.
 
@@ -112,7 +114,7 @@ def _stretches(
     """
     ends = np.unique(np.append(np.geomspace(1, length, _STRETCHES).astype(np.int64), length))
     log_bound = np.zeros(len(ends) - 1)
-    for noise, weights, counts in parts:
+    for noise, weights, counts in noises:
         angles = np.multiply.outer(weights * (step / 2), ends)
         squares, turns = np.sin(angles) ** 2, np.floor(angles / math.pi)
         least = np.minimum(squares[:, 1:], squares[:, :-1])
@@ -125,7 +127,7 @@ def _stretches(
         yield int(ends[first]), int(ends[last])
 
 
-def _stretch(parts: Sequence[Part], step: float, start: int, stop: int) -> Floats:
+def _stretch(noises: Sequence[NoiseTerms], step: float, start: int, stop: int) -> Floats:
     """The characteristic function from start to stop.
 
     Sines at k = a·side + b come from those at a·side and at b, many terms at a time.
@@ -134,7 +136,7 @@ def _stretch(parts: Sequence[Part], step: float, start: int, stop: int) -> Float
     fine, coarse = np.arange(side), start + side * np.arange(-(-(stop - start) // side))
     exponent = np.zeros((len(coarse), side))
     at_once = max(1, _AT_ONCE // exponent.size)
-    for noise, weights, counts in parts:
+    for noise, weights, counts in noises:
         for first in range(0, len(weights), at_once):
             some = slice(first, first + at_once)
             low = np.multiply.outer(weights[some] * (step / 2), fine)

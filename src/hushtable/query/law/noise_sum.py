@@ -10,7 +10,7 @@ from functools import lru_cache
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law.alike import reach_of_alike
 from hushtable.query.law.interval import checked_confidence
-from hushtable.query.law.inversion import chernoff, parts_of, reach_by_series
+from hushtable.query.law.inversion import by_noise, chernoff, reach_by_series
 
 Term = tuple[float, KnownNoise, int]
 """The size of a weight, a noise, and how many such noises there are."""
@@ -94,5 +94,5 @@ class NoiseSum:
 def _reach(law: NoiseSum, miss: float) -> float:
     if math.fsum(count * noise.chance_of_any for _, noise, count in law.terms) <= miss:
         return 0.0
-    parts = parts_of(law.terms)
-    return chernoff(parts, miss / 2) if miss < RARE else reach_by_series(parts, miss)
+    noises = by_noise(law.terms)
+    return chernoff(noises, miss / 2) if miss < RARE else reach_by_series(noises, miss)

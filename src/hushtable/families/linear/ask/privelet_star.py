@@ -89,7 +89,7 @@ def shrinkage(coefficients: Integers, transform: Product, noise: KnownNoise) -> 
     if not plain:
         values, found = values[None], found[None]
     for band in itertools.product(*(range(bands.shape[i]) for i in waves)):
-        parts = [_Part.of(bands, i, number) for i, number in zip(waves, band, strict=True)]
+        parts = [_Band.of(bands, i, number) for i, number in zip(waves, band, strict=True)]
         variance = mean_noise([part.factors for part in parts], noise)
         for rows, sizes in _sizes(values, parts):
             theta = np.floor(thresholds_of(sizes, variance) * UNIT)
@@ -100,14 +100,14 @@ def shrinkage(coefficients: Integers, transform: Product, noise: KnownNoise) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Band:
     """One band along one axis."""
 
     runs: list[slice]
     factors: Floats
 
     @classmethod
-    def of(cls, bands: Bands, axis: int, number: int) -> _Part:
+    def of(cls, bands: Bands, axis: int, number: int) -> _Band:
         positions = np.flatnonzero(bands.numbers[axis] == number)
         return cls(runs_of(positions), bands.factors[axis][positions])
 
@@ -119,7 +119,7 @@ class _Part:
             yield run, slice(start, stop)
 
 
-def _sizes(values: Integers, parts: list[_Part]) -> Iterator[tuple[slice, Floats]]:
+def _sizes(values: Integers, parts: list[_Band]) -> Iterator[tuple[slice, Floats]]:
     """The normalised sizes of a subband, a row per sub-matrix, some sub-matrices at a time."""
     lead = values.shape[1 : values.ndim - len(parts)]
     lengths = [len(part.factors) for part in parts]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Box, CodeSet, Region, cells
-from hushtable.query.cutting import Groups, Ranges, all_codes, cells_by_group, ranks
+from hushtable.query.box import Box, Boxes, CodeSet, cells
+from hushtable.query.cutting import AxisRanges, Cuts, all_codes, cells_by_group, ranks
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
@@ -37,21 +37,21 @@ class NoisyCells:
     note = NOTE
     estimate = False
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the noise in the count of a region."""
-        return NoiseSum.of(self.noise, cells(region))
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
+        return NoiseSum.of(self.noise, cells(boxes))
 
-    def count(self, region: Region) -> tuple[int, NoiseLaw]:
-        """The noisy count of a region, and the law of its noise."""
-        return int(self._sums(region, ())), self.law(region)
+    def count(self, boxes: Boxes) -> tuple[int, NoiseLaw]:
+        """The noisy count of disjoint boxes, and the law of its noise."""
+        return int(self._sums(boxes, ())), self.law(boxes)
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The noisy count of a region cut by groups of codes along some axes.
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The noisy count of disjoint boxes cut by groups of codes along some axes.
 
         Rows run through the groups with the last axis fastest.
         """
-        values = self._sums(region, groups)
-        distinct, law_of_row = np.unique(cells_by_group(region, groups), return_inverse=True)
+        values = self._sums(boxes, cuts)
+        distinct, law_of_row = np.unique(cells_by_group(boxes, cuts), return_inverse=True)
         laws = tuple(NoiseSum.of(self.noise, int(count)) for count in distinct)
         return Estimates(values.reshape(-1), laws, law_of_row)
 
@@ -74,25 +74,25 @@ class NoisyCells:
         sizes = np.prod((stops - starts).astype(np.float64), axis=1)
         return np.asarray(sizes * self.noise.variance)
 
-    def _sums(self, region: Region, groups: Groups) -> NDArray[np.int64]:
-        """The sums over a region by group, in the order of `groups`."""
-        sums = np.zeros([len(ranges) for _, ranges in groups], np.int64)
+    def _sums(self, boxes: Boxes, cuts: Cuts) -> NDArray[np.int64]:
+        """The sums over disjoint boxes by group, in the order of `cuts`."""
+        sums = np.zeros([len(ranges) for _, ranges in cuts], np.int64)
         bound = 0
-        for box in region:
+        for box in boxes:
             for piece in _pieces(box):
                 matrix = self.read(*_hull(piece))
                 bound += piece.cells * (np.iinfo(matrix.dtype).max + 1)
-                sums += _piece_sums(matrix, piece, groups)
+                sums += _piece_sums(matrix, piece, cuts)
         if bound > np.iinfo(np.int64).max:
-            self._refuse_overflow(region, groups)
+            self._refuse_overflow(boxes, cuts)
         return sums
 
-    def _refuse_overflow(self, region: Region, groups: Groups) -> None:
+    def _refuse_overflow(self, boxes: Boxes, cuts: Cuts) -> None:
         """Refuse sums that wrap around 64 bits: no honest noise is so large."""
-        rough = np.zeros([len(ranges) for _, ranges in groups], np.float64)
-        for box in region:
+        rough = np.zeros([len(ranges) for _, ranges in cuts], np.float64)
+        for box in boxes:
             for piece in _pieces(box):
-                rough += _piece_sums(self.read(*_hull(piece)), piece, groups, np.float64)
+                rough += _piece_sums(self.read(*_hull(piece)), piece, cuts, np.float64)
         if np.any(np.abs(rough) > 2.0**62):
             raise QueryError("the release's noisy counts are too large to add up")
 
@@ -122,39 +122,39 @@ def _hull(box: Box) -> list[slice]:
 
 
 def _piece_sums(
-    matrix: NDArray[Any], box: Box, groups: Groups, dtype: type[np.generic] = np.int64
+    matrix: NDArray[Any], box: Box, cuts: Cuts, dtype: type[np.generic] = np.int64
 ) -> NDArray[Any]:
     """The sums over a box by group, from the matrix of its hull."""
     for axis, codes in enumerate(box.sets):
         if len(codes.intervals) > 1:
             matrix = matrix.take(all_codes(codes) - codes.intervals[0][0], axis)
-    kept = sorted(axis for axis, _ in groups)
+    kept = sorted(axis for axis, _ in cuts)
     plain = tuple(axis for axis in range(matrix.ndim) if axis not in kept)
     if plain or not kept:
         matrix = np.asarray(matrix.sum(axis=plain, dtype=dtype))
-    ranges = dict(groups)
+    ranges = dict(cuts)
     for position, axis in enumerate(kept):
         matrix = _sum_groups(matrix, position, box.sets[axis], ranges[axis], dtype)
-    return matrix.transpose([kept.index(axis) for axis, _ in groups])
+    return matrix.transpose([kept.index(axis) for axis, _ in cuts])
 
 
 def _sum_groups(
     matrix: NDArray[Any],
     axis: int,
     codes: CodeSet,
-    groups: Ranges,
+    ranges: AxisRanges,
     dtype: type[np.generic],
 ) -> NDArray[Any]:
     """Add up an axis, whose places are the codes of a set in order, group by group."""
-    starts, stops = ranks(codes, groups)
+    starts, stops = ranks(codes, ranges)
     held = starts < stops
     sums = np.zeros((*matrix.shape[:axis], len(starts), *matrix.shape[axis + 1 :]), dtype)
     if np.array_equal(starts[held], np.arange(matrix.shape[axis])):  # one code each
         np.moveaxis(sums, axis, 0)[held] = np.moveaxis(matrix, axis, 0)
     elif held.any():
         # Sums from each start to its stop and, of no interest, on from there to the next start.
-        cuts = np.stack([starts[held], stops[held]], axis=1).reshape(-1)
-        cuts = cuts[:-1] if cuts[-1] == matrix.shape[axis] else cuts
-        both = np.add.reduceat(matrix, cuts, axis=axis, dtype=dtype)
+        ends = np.stack([starts[held], stops[held]], axis=1).reshape(-1)
+        ends = ends[:-1] if ends[-1] == matrix.shape[axis] else ends
+        both = np.add.reduceat(matrix, ends, axis=axis, dtype=dtype)
         np.moveaxis(sums, axis, 0)[held] = np.moveaxis(both, axis, 0)[::2]
     return sums

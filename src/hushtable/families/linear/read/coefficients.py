@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading
-from hushtable.families.linear.rows import Row, add_rows
+from hushtable.families.linear.rows import WeightRow, add_rows
 from hushtable.kernel.maps import Identity
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cutting import Groups, cut_by
+from hushtable.query.box import Box, Boxes, CodeSet
+from hushtable.query.cutting import Cuts, cut_by
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 
@@ -53,31 +53,31 @@ class NoisyCoefficients:
 
     estimate = False
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the noise in the count of a region."""
-        boxes = [box for box in region if box.cells]
-        if not boxes:
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
+        held = [box for box in boxes if box.cells]
+        if not held:
             return NoiseSum(())
-        if len(boxes) > 1:
-            rows = [self._rows(box) for box in boxes]
+        if len(held) > 1:
+            rows = [self._rows(box) for box in held]
             return self._law(self._touched(rows, read=False)[1])
-        return self._product_law([self._spread_of(i, c) for i, c in enumerate(boxes[0].sets)])
+        return self._product_law([self._spread_of(i, c) for i, c in enumerate(held[0].sets)])
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its noise."""
-        rows = [self._rows(box) for box in region if box.cells]
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its noise."""
+        rows = [self._rows(box) for box in boxes if box.cells]
         if len(rows) > 1:
             value, spread = self._touched(rows, read=True)
             return value, self._law(spread)
         weights = [[row] for row in rows[0]] if rows else []
-        return (self._contract(weights).item() if rows else 0.0), self.law(region)
+        return (self._contract(weights).item() if rows else 0.0), self.law(boxes)
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        boxes = [box for box in region if box.cells]
-        if len(boxes) == 1 and all(len(ranges) for _, ranges in groups):
-            return self._group_box(boxes[0], groups)
-        return self._group_one_by_one(boxes, groups)
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        held = [box for box in boxes if box.cells]
+        if len(held) == 1 and all(len(ranges) for _, ranges in cuts):
+            return self._group_box(held[0], cuts)
+        return self._group_one_by_one(held, cuts)
 
     def cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell: M*."""
@@ -105,14 +105,11 @@ class NoisyCoefficients:
     def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         return self.reading.variances(gains, lambda factor: self.noise.times(factor).variance)
 
-    def _group_box(self, box: Box, groups: Groups) -> Estimates:
+    def _group_box(self, box: Box, cuts: Cuts) -> Estimates:
         """All groups of one box together: rows of weights by axis, and what they make."""
-        cuts = dict(groups)
-        rows = [
-            [self._row(i, part) for part in cut_by(box, i, groups)] for i in range(len(box.sets))
-        ]
-        order = [axis for axis, _ in groups]
-        plain = [i for i in range(len(rows)) if i not in cuts]
+        rows = [[self._row(i, part) for part in cut_by(box, i, cuts)] for i in range(len(box.sets))]
+        order = [axis for axis, _ in cuts]
+        plain = [i for i in range(len(rows)) if i not in order]
         values = self._contract(rows).transpose([*plain, *order]).reshape(-1)
         kinds = [_numbered([self._spread(i, row) for row in along]) for i, along in enumerate(rows)]
         laws = [
@@ -123,15 +120,15 @@ class NoisyCoefficients:
         law_of_row = numbers[np.ix_(*(which for _, which in kinds))]
         return Estimates(values, tuple(laws), law_of_row.transpose([*plain, *order]).reshape(-1))
 
-    def _group_one_by_one(self, boxes: Sequence[Box], groups: Groups) -> Estimates:
+    def _group_one_by_one(self, boxes: Sequence[Box], cuts: Cuts) -> Estimates:
         """Group by group: the boxes of a condition share coefficients, so weights must add up."""
         values, laws = [], []
-        for ranges in itertools.product(*(list(ranges) for _, ranges in groups)):
+        for ranges in itertools.product(*(list(ranges) for _, ranges in cuts)):
             cut = {
                 axis: CodeSet.of((int(start), int(stop)))
-                for (axis, _), (start, stop) in zip(groups, ranges, strict=True)
+                for (axis, _), (start, stop) in zip(cuts, ranges, strict=True)
             }
-            region = tuple(
+            within = tuple(
                 Box(
                     tuple(
                         codes.intersection(cut[i]) if i in cut else codes
@@ -140,7 +137,7 @@ class NoisyCoefficients:
                 )
                 for box in boxes
             )
-            value, law = self.count(region)
+            value, law = self.count(within)
             values.append(value)
             laws.append(law)
         distinct = {law: number for number, law in enumerate(dict.fromkeys(laws))}
@@ -150,10 +147,10 @@ class NoisyCoefficients:
             np.array([distinct[law] for law in laws], np.intp),
         )
 
-    def _rows(self, box: Box) -> list[Row]:
+    def _rows(self, box: Box) -> list[WeightRow]:
         return [self._row(i, codes) for i, codes in enumerate(box.sets)]
 
-    def _row(self, axis: int, codes: CodeSet) -> Row:
+    def _row(self, axis: int, codes: CodeSet) -> WeightRow:
         return weights_of(self.reading.axes[axis], codes)
 
     def _spread_of(self, axis: int, codes: CodeSet) -> Spread:
@@ -162,7 +159,7 @@ class NoisyCoefficients:
             return Counter({(1.0, Fraction(1)): codes.count})
         return self._spread(axis, self._row(axis, codes))
 
-    def _spread(self, axis: int, row: Row) -> Spread:
+    def _spread(self, axis: int, row: WeightRow) -> Spread:
         """The sizes of the weights of a row, by scale factor."""
         spread: Spread = Counter()
         classes = self.reading.axes[axis].transform.classes
@@ -189,7 +186,7 @@ class NoisyCoefficients:
         noises = {factor: self.noise.times(factor) for factor in {factor for _, factor in spread}}
         return NoiseSum.weighted({(size, noises[f]): count for (size, f), count in spread.items()})
 
-    def _contract(self, rows: list[list[Row]]) -> NDArray[np.float64]:
+    def _contract(self, rows: list[list[WeightRow]]) -> NDArray[np.float64]:
         """Weights times coefficients, for every combination of one row along each axis."""
         positions = [_union(along) for along in rows]
         block = self._gather(positions)
@@ -207,7 +204,7 @@ class NoisyCoefficients:
         block = np.asarray(self.read(*hull)[inside], np.float64)
         return block if self.refine is None else self.refine(block, positions)
 
-    def _touched(self, boxes: list[list[Row]], *, read: bool) -> tuple[float, Spread]:
+    def _touched(self, boxes: list[list[WeightRow]], *, read: bool) -> tuple[float, Spread]:
         """The estimate of several boxes together, and the sizes of their added weights."""
         positions = [_union([rows[i] for rows in boxes]) for i in range(len(boxes[0]))]
         touched = math.prod(map(len, positions))
@@ -253,7 +250,7 @@ class NoisyCoefficients:
 
 
 @lru_cache(maxsize=1 << 14)
-def weights_of(axis: AxisReading, codes: CodeSet) -> Row:
+def weights_of(axis: AxisReading, codes: CodeSet) -> WeightRow:
     """The weights of the coefficients of an axis in the sum over a set of codes."""
     return add_rows(axis.row(start, stop) for start, stop in codes.intervals)
 
@@ -265,13 +262,13 @@ def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:
     return [Counter(dict(key)) for key in numbers], np.array([numbers[key] for key in keys])
 
 
-def _union(rows: Sequence[Row]) -> NDArray[np.int64]:
+def _union(rows: Sequence[WeightRow]) -> NDArray[np.int64]:
     if len(rows) == 1:
         return rows[0].positions
     return np.unique(np.concatenate([row.positions for row in rows]))
 
 
-def _laid_out(row: Row, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+def _laid_out(row: WeightRow, positions: NDArray[np.int64]) -> NDArray[np.float64]:
     """A row's weights at given positions; those it does not have are zero."""
     weights = np.zeros(len(positions))
     where = np.searchsorted(positions, row.positions)

@@ -28,8 +28,8 @@ from hushtable.query.batch import (
     cells_as_ranges,
     range_boxes,
 )
-from hushtable.query.box import Region
-from hushtable.query.cutting import Groups
+from hushtable.query.box import Boxes
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates, ReadBox
 
@@ -129,19 +129,19 @@ class ShrunkenCoefficients:
         lost = self._lost(block, positions)
         return np.subtract(block, lost, out=lost)
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The error of the count of a region; the coefficients are read, for they have a part."""
-        shift, noise = self._reading(self._lost).count(region)
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The error of a count of disjoint boxes; reads the coefficients, for they have a part."""
+        shift, noise = self._reading(self._lost).count(boxes)
         return _law(noise, shift)
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and its error."""
-        return self._reading(self._shrink).count(region)[0], self.law(region)
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and its error."""
+        return self._reading(self._shrink).count(boxes)[0], self.law(boxes)
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        values = self._reading(self._shrink).group(region, groups).values
-        lost = self._reading(self._lost).group(region, groups)
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        values = self._reading(self._shrink).group(boxes, cuts).values
+        lost = self._reading(self._lost).group(boxes, cuts)
         shared = [_Shared(law) for law in lost.laws]
         keys = list(zip(lost.law_of_row.tolist(), lost.values.tolist(), strict=True))
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.linear.haar import HaarReading
+from hushtable.families.linear.haar_reading import HaarReading
 from hushtable.families.linear.least_squares import TreeReading
-from hushtable.families.linear.rows import Row, check_intervals
+from hushtable.families.linear.rows import WeightRow, check_intervals
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
 from hushtable.query.inverse import AxisInverse, inverse
 
@@ -31,7 +31,7 @@ class AxisReading(AxisInverse, Protocol):
     def __hash__(self) -> int:
         """Readings of equal transforms are equal."""
 
-    def row(self, start: int, stop: int) -> Row:
+    def row(self, start: int, stop: int) -> WeightRow:
         """The weights of the coefficients in the estimated sum over the codes of an interval."""
 
     def rows(self, queries: NDArray[Any]) -> Floats:
@@ -53,10 +53,10 @@ class IdentityReading:
     def inverse_lines(self, source: NDArray[Any], target: Floats, first: int, last: int) -> None:
         pass
 
-    def row(self, start: int, stop: int) -> Row:
+    def row(self, start: int, stop: int) -> WeightRow:
         """Every code of the interval counts once."""
         check_intervals([start], [stop], self.transform.size)
-        return Row(np.arange(start, stop), np.ones(stop - start))
+        return WeightRow(np.arange(start, stop), np.ones(stop - start))
 
     def rows(self, queries: NDArray[Any]) -> Floats:
         return np.array(queries, dtype=np.float64)

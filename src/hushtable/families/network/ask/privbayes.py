@@ -9,15 +9,15 @@ Bayesian networks. SIGMOD 2014, ACM TODS 42(4), 2017.
 | ε₁ = βε, ε₂ = (1−β)ε         | `Shares`: of what the number of rows leaves                   |
 | θ-usefulness, k              | `useful_cells`: how large a table its noise allows            |
 | maximal parent sets ⊤(V, τ)  | `parent_sets`                                                 |
-| exponential mechanism, Δ     | `curator.select(FamilyScores(…))`: R, I or F, each with its Δ |
+| exponential mechanism, Δ     | `curator.select(CandidateScores(…))`: R, I or F, each with its Δ |
 | Algorithm 1, Lap(2(d−k)/nε₂) | `curator.noisy_counts(Marginal(…))` on every cell, as counts  |
 | Pr*[X, Π] ≥ 0, sum 1         | on reading: `fit.py`                                          |
 
 Deviations. Scores are in counts, not in probabilities, so that their sensitivities do not know n;
 n itself, which usefulness and the number of synthetic rows need, is paid for or declared
-(`rows=…`). Only families that no other family contains are measured: d − k of them where k is
+(`rows=…`). Only tables that no other table contains are measured: d − k of them where k is
 fixed, and often fewer than d elsewhere. The first attribute is the one with the most values, not
-one at random. Ordinal attributes without a hierarchy have one of neighbouring pairs. A candidate
+one at random. Ordinal attributes without a hierarchy have one of adjacent pairs. A candidate
 carries a handicap, the noise that its table would have: a large table must be worth its noise.
 Nothing is chosen, and nothing spent on choosing, where no attribute can have a parent.
 """
@@ -36,10 +36,10 @@ from hushtable.families.network.ask.options import SETTINGS, Options, read_optio
 from hushtable.families.network.network import MOST_ROWS, Link, Network, Seen, check_schema_size
 from hushtable.kernel.curator import (
     Assignment,
+    Candidate,
+    CandidateScores,
     Curator,
     Distance,
-    Family,
-    FamilyScores,
     Information,
     Marginal,
     View,
@@ -110,8 +110,8 @@ class PrivBayes:
         # What the network did not need (all of it, where nobody can have a parent) is not lost.
         shares = replace(shares, network=spent, marginals=epsilon - shares.rows - spent)
         tables = [
-            curator.noisy_counts(Marginal(schema.shape, search.views_of(family)), epsilon=part)
-            for family, part in divided(network, shares.marginals)
+            curator.noisy_counts(Marginal(schema.shape, search.views_of(table)), epsilon=part)
+            for table, part in divided(network, shares.marginals)
         ]
         return Content(
             reader="network",
@@ -134,14 +134,14 @@ class PrivBayes:
 
 
 def divided(network: Network, epsilon: Fraction) -> Iterator[tuple[tuple[Seen, ...], Fraction]]:
-    """The measured families, each with its part of ε: as the square root of its cells.
+    """The measured tables, each with its part of ε: as the square root of its cells.
 
     A table of m cells with scale s is off by about m·s, and s is as 1/ε: these parts make the sum
     over all tables smallest.
     """
     roots = [math.isqrt(10**6 * math.prod(network.shape(table))) for table in network.measured]
-    for family, root in zip(network.measured, roots, strict=True):
-        yield family, epsilon * root / sum(roots)
+    for table, root in zip(network.measured, roots, strict=True):
+        yield table, epsilon * root / sum(roots)
 
 
 def number_of_rows(
@@ -157,7 +157,7 @@ def number_of_rows(
 
 @dataclass(frozen=True)
 class Search:
-    """Which families may be chosen: all of it public."""
+    """Which links may be chosen: all of it public."""
 
     schema: Schema
     options: Options
@@ -278,7 +278,7 @@ def learn_network(curator: Curator, search: Search, epsilon: Fraction) -> tuple[
         chosen = 0  # where there is nothing to choose, or nothing to choose by: the first
         if len(candidates) > 1 and any(link.parents for link in candidates):
             share = epsilon / (attributes - 1)
-            chosen = curator.select(family_scores(search, candidates), epsilon=share).choice
+            chosen = curator.select(candidate_scores(search, candidates), epsilon=share).choice
             spent += share
         links.append(candidates[chosen])
         waiting.remove(candidates[chosen].axis)
@@ -323,8 +323,8 @@ def _extended(
                 yield from _extended(search, chosen[i + 1 :], room // size, more - 1, extended)
 
 
-def family_scores(search: Search, links: Sequence[Link]) -> FamilyScores:
-    """The question to the curator: which of these families?"""
+def candidate_scores(search: Search, links: Sequence[Link]) -> CandidateScores:
+    """The question to the curator: which of these links?"""
     places = {
         (axis, level): place
         for place, (axis, level) in enumerate(
@@ -333,12 +333,13 @@ def family_scores(search: Search, links: Sequence[Link]) -> FamilyScores:
             for level in range(len(levels))
         )
     }
-    families = [
-        Family(places[link.axis, 0], tuple(places[seen] for seen in link.parents)) for link in links
+    candidates = [
+        Candidate(places[link.axis, 0], tuple(places[seen] for seen in link.parents))
+        for link in links
     ]
     views = [view for levels in search.views for view in levels]
-    return FamilyScores(
-        search.schema.shape, views, families, measure_of(search, links), handicaps(search, links)
+    return CandidateScores(
+        search.schema.shape, views, candidates, measure_of(search, links), handicaps(search, links)
     )
 
 
@@ -353,7 +354,7 @@ def measure_of(search: Search, links: Sequence[Link]) -> Distance | Information 
 
 
 def handicaps(search: Search, links: Sequence[Link]) -> list[int]:
-    """Half the noise that a family's table would have: its cells, times the scale.
+    """Half the noise that a link's table would have: its cells, times the scale.
 
     It is the part of the distance between the noisy and the true table that a table as large as
     this one cannot escape.
@@ -361,7 +362,7 @@ def handicaps(search: Search, links: Sequence[Link]) -> list[int]:
     if search.options.score != "R":
         return [0] * len(links)
     unit = search.options.handicap * search.scale * UNIT / 2
-    sizes = [math.prod(map(search.size, link.family)) for link in links]
+    sizes = [math.prod(map(search.size, link.table)) for link in links]
     known = {size: math.floor(unit * size) for size in set(sizes)}
     return [known[size] for size in sizes]
 

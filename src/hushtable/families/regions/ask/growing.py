@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Settings, check_memory
-from hushtable.families.regions.adjacency import Neighbourhood, components
+from hushtable.families.regions.adjacency import Adjacency, components
 from hushtable.families.regions.options import LIKELIHOODS, PRIORS
 from hushtable.kernel.curator import Curator, Measurement, Regions
 from hushtable.kernel.maps import Identity, Product
@@ -23,13 +23,13 @@ from hushtable.schema import Schema
 _COPIES = 8
 
 
-def grown_regions(values: NDArray[Any], neighbourhood: Neighbourhood, below: float) -> Integers:
+def grown_regions(values: NDArray[Any], adjacency: Adjacency, below: float) -> Integers:
     """Algorithm 2: the region of every cell, numbered by their first cells.
 
-    A region grows by any neighbour of any of its cells whose value differs from that cell's by less
-    than ξ, however far they drift together: regions are connected components.
+    A region grows by any cell adjacent to one of its own whose value differs from that one's by
+    less than ξ, however far they drift together: regions are connected components.
     """
-    links = neighbourhood.links(values, below)
+    links = adjacency.links(values, below)
     return components(values.size, links).reshape(values.shape)
 
 

@@ -17,10 +17,10 @@ estimation. Emory University, TR-2011-005, 2011.
 
 Deviations. Noise is discrete Laplace on integers, and its sums are computed, not simulated.
 Algorithm 2 compares absolute differences. With neighbourhood reference the likelihood is that of
-all equal cells together: the paper's product uses the noise of the neighbours twice (it is
-`likelihood=plain`). Nominal attributes have siblings for neighbours. A mask at the edge of the
-domain is weighted anew. Parameters that are not given follow from ε and the schema. Neighbours are
-only looked at where the noisy cells around do not contradict that they are equal.
+all equal cells together: the paper's product uses the noise of adjacent cells twice (it is
+`likelihood=plain`). Nominal attributes have siblings for adjacent values. A mask at the edge of the
+domain is weighted anew. Parameters that are not given follow from ε and the schema. Adjacent cells
+are only looked at where the noisy cells around do not contradict that they are equal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
 from hushtable.families.mechanism import Settings, check_settings
-from hushtable.families.regions.adjacency import Neighbourhood
+from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import (
     READING,
     Split,
@@ -46,7 +46,7 @@ from hushtable.families.regions.ask.growing import (
     reading,
     second_histogram,
 )
-from hushtable.families.regions.ask.smoothing import difference_of_neighbours, gaussian, median
+from hushtable.families.regions.ask.smoothing import difference_of_adjacent, gaussian, median
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.release.store import Content
@@ -62,7 +62,7 @@ MOST_ITERATIONS = 1000
 
 
 @dataclass(frozen=True)
-class Parameters:
+class IspeParameters:
     """What smoothing and region growing are told."""
 
     smoothing: Literal["gaussian", "median"]
@@ -72,7 +72,7 @@ class Parameters:
     d: float
 
     @classmethod
-    def of(cls, schema: Schema, settings: Settings, noise: KnownNoise) -> Parameters:
+    def of(cls, schema: Schema, settings: Settings, noise: KnownNoise) -> IspeParameters:
         """As given; what is not given follows from the noise of the cells and the schema."""
         kind = settings.get("smoothing", "gaussian")
         if kind not in ("gaussian", "median"):
@@ -84,10 +84,10 @@ class Parameters:
         if iterations != int(iterations):
             raise OptionError("iterations must be a whole number")
         d = number(settings, "d", 1.0, least=0, most=1000)
-        axes = Neighbourhood.of(schema, d).axes
-        apart = deviation * difference_of_neighbours(axes, sigma=sigma, iterations=int(iterations))
-        # So far apart that noise alone hardly separates any neighbours of the whole domain. Counts
-        # are whole: those that differ by less than a half are equal.
+        axes = Adjacency.of(schema, d).axes
+        apart = deviation * difference_of_adjacent(axes, sigma=sigma, iterations=int(iterations))
+        # So far apart that noise alone hardly separates any adjacent cells of the whole domain.
+        # Counts are whole: those that differ by less than a half are equal.
         least = max(apart * math.sqrt(2 * math.log(max(schema.cells, 2))), 0.5)
         xi = number(settings, "xi", least, least=0, most=1e15)
         return cls("median" if kind == "median" else "gaussian", sigma, int(iterations), xi, d)
@@ -116,27 +116,27 @@ class Ispe:
         split = Split.of(settings, epsilon, SHARE)
         check_regions(self.name, schema, split)
         noise = schema.exposure.noise(split.cells, entering=1, moving=2)
-        chosen = Parameters.of(schema, settings, noise)
-        Neighbourhood.of(schema, chosen.d).check()
+        chosen = IspeParameters.of(schema, settings, noise)
+        Adjacency.of(schema, chosen.d).check()
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
         split = Split.of(settings, epsilon, SHARE)
         cells = noisy_cells(curator, schema, split)
-        chosen = Parameters.of(schema, settings, cells.noise)
-        neighbourhood = Neighbourhood.of(schema, chosen.d)
-        smooth = smoothed(cells.values, neighbourhood, chosen)
-        regions = grown_regions(smooth, neighbourhood, chosen.xi)
+        chosen = IspeParameters.of(schema, settings, cells.noise)
+        adjacency = Adjacency.of(schema, chosen.d)
+        smooth = smoothed(cells.values, adjacency, chosen)
+        regions = grown_regions(smooth, adjacency, chosen.xi)
         told = {**chosen.to_dict(), "neighbours": "schema", **reading(settings)}
         return second_histogram(curator, cells, regions, split, told)
 
 
 def smoothed(
-    noisy: NDArray[np.int64], neighbourhood: Neighbourhood, chosen: Parameters
+    noisy: NDArray[np.int64], adjacency: Adjacency, chosen: IspeParameters
 ) -> NDArray[np.float64]:
     """Sm(y_I): the noisy cells with less noise, and less detail."""
-    values, axes = noisy.astype(np.float64), neighbourhood.axes
+    values, axes = noisy.astype(np.float64), adjacency.axes
     if chosen.smoothing == "median":
         return median(values, axes, iterations=chosen.iterations)
     return gaussian(values, axes, sigma=chosen.sigma, iterations=chosen.iterations)

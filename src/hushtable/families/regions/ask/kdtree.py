@@ -43,7 +43,7 @@ from hushtable.schema import Schema
 
 SHARE = Fraction(9, 10)
 
-Box = tuple[slice, ...]
+Slices = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ def _threshold(schema: Schema, settings: Settings) -> float:
     return number(settings, "threshold", default, least=0, most=1e300)
 
 
-def kd_boxes(noisy: NDArray[np.int64], least: float) -> Iterator[Box]:
+def kd_boxes(noisy: NDArray[np.int64], least: float) -> Iterator[Slices]:
     """The leaves of a kd-tree whose every cut explains more squares than `least`."""
-    pending: list[Box] = [tuple(slice(0, size) for size in noisy.shape)]
+    pending: list[Slices] = [tuple(slice(0, size) for size in noisy.shape)]
     while pending:
         box = pending.pop()
         axis, place, gain = _best_cut(noisy[box])
@@ -113,7 +113,7 @@ def _best_cut(values: NDArray[np.int64]) -> tuple[int, int, float]:
     return best
 
 
-def numbered(boxes: Iterator[Box], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def numbered(boxes: Iterator[Slices], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """The number of the box that each cell is in."""
     regions = np.empty(shape, np.int64)
     for i, box in enumerate(boxes):

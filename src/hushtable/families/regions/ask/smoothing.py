@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.families.regions.adjacency import Axis, Line
+from hushtable.families.regions.adjacency import Axis, OrderedAxis
 
 
 def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: int) -> Floats:
-    """Mix every cell with its neighbours by a Gaussian mask, some times over.
+    """Mix every cell with adjacent ones by a Gaussian mask, some times over.
 
     A mask that reaches beyond the domain is cut there and weighted anew, so that a flat stretch
     stays flat.
@@ -26,10 +26,10 @@ def gaussian(values: Floats, axes: Sequence[Axis], *, sigma: float, iterations: 
     for _ in range(iterations):
         for i, axis in enumerate(axes):
             along = np.moveaxis(values, i, 0)
-            if isinstance(axis, Line):
+            if isinstance(axis, OrderedAxis):
                 along[: axis.ordered] = _masked(along[: axis.ordered], mask(sigma))
             else:
-                _mix_siblings(along, axis.families, 1 - float(mask(sigma)[0]))
+                _mix_siblings(along, axis.sibling_codes, 1 - float(mask(sigma)[0]))
     return values
 
 
@@ -56,12 +56,12 @@ def _masked(along: Floats, weights: Floats) -> Floats:
     return np.asarray(mixed / held.reshape(-1, *[1] * (along.ndim - 1)))
 
 
-def _mix_siblings(along: Floats, families: Sequence[NDArray[np.int64]], outer: float) -> None:
+def _mix_siblings(along: Floats, sibling_codes: Sequence[NDArray[np.int64]], outer: float) -> None:
     """Give every cell the mean of its siblings, as much as a mask gives to both sides."""
-    for codes in families:
-        family = along[codes]
-        others = (family.sum(axis=0) - family) / (len(codes) - 1)
-        along[codes] = (1 - outer) * family + outer * others
+    for codes in sibling_codes:
+        siblings = along[codes]
+        others = (siblings.sum(axis=0) - siblings) / (len(codes) - 1)
+        along[codes] = (1 - outer) * siblings + outer * others
 
 
 def median(values: Floats, axes: Sequence[Axis], *, iterations: int) -> Floats:
@@ -69,7 +69,7 @@ def median(values: Floats, axes: Sequence[Axis], *, iterations: int) -> Floats:
     values = np.array(values, np.float64)
     for _ in range(iterations):
         for i, axis in enumerate(axes):
-            if isinstance(axis, Line) and axis.ordered > 2:
+            if isinstance(axis, OrderedAxis) and axis.ordered > 2:
                 along = np.moveaxis(values, i, 0)
                 one, two, three = (along[k : axis.ordered - 2 + k] for k in range(3))
                 along[1 : axis.ordered - 1] = np.maximum(
@@ -78,8 +78,8 @@ def median(values: Floats, axes: Sequence[Axis], *, iterations: int) -> Floats:
     return values
 
 
-def difference_of_neighbours(axes: Sequence[Axis], *, sigma: float, iterations: int) -> float:
-    """How far two smoothed neighbours are apart by noise alone, in deviations of one cell's noise.
+def difference_of_adjacent(axes: Sequence[Axis], *, sigma: float, iterations: int) -> float:
+    """How far noise alone puts two smoothed adjacent cells apart, in deviations of a cell's noise.
 
     The filter is linear and a product over the axes: the squares of its weights multiply, and along
     the axis on which the two differ it is the squares of the weights' differences that count.
@@ -94,15 +94,15 @@ def difference_of_neighbours(axes: Sequence[Axis], *, sigma: float, iterations: 
 
 
 def _responses(axis: Axis, sigma: float, iterations: int) -> tuple[Floats, Floats]:
-    """What two neighbours in the middle of an axis are made of: how two impulses spread there."""
-    if isinstance(axis, Line):
+    """What two adjacent cells amid an axis are made of: how two impulses spread there."""
+    if isinstance(axis, OrderedAxis):
         reach = iterations * (len(mask(sigma)) - 1)
         size = min(axis.ordered, 2 * reach + 4)  # no impulse comes further
-        axis, pair = Line(size, size), (size // 2, max(size // 2 - 1, 0))
+        axis, pair = OrderedAxis(size, size), (size // 2, max(size // 2 - 1, 0))
     else:
-        family = max(axis.families, key=len, default=np.zeros(2, np.int64))
-        pair = int(family[0]), int(family[1])
+        siblings = max(axis.sibling_codes, key=len, default=np.zeros(2, np.int64))
+        pair = int(siblings[0]), int(siblings[1])
     impulses = np.zeros((axis.size, 2))
     impulses[pair, (0, 1)] = 1.0
-    spread = gaussian(impulses, [axis, Line(2, 1)], sigma=sigma, iterations=iterations)
+    spread = gaussian(impulses, [axis, OrderedAxis(2, 1)], sigma=sigma, iterations=iterations)
     return spread[:, 0], spread[:, 1]

@@ -18,8 +18,8 @@ from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.sparse.kept import CellNoise, Errors, KeptPlaces, SummedNoise, distinct_laws
 from hushtable.query.batch import count_each
-from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cutting import Groups, cells_by_group
+from hushtable.query.box import Box, Boxes, CodeSet
+from hushtable.query.cutting import Cuts, cells_by_group
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
 
@@ -57,18 +57,18 @@ class CellSummary:
         """Where its values and errors come from."""
         return self.errors.note
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the error in the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the error in the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        places = cells_by_group(region, groups)
-        sums = self._sums(region, groups)
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        places = cells_by_group(boxes, cuts)
+        sums = self._sums(boxes, cuts)
         if self.errors.complete:
             noise = self.errors.noise
             laws, which = distinct_laws(lambda terms: NoiseSum.of(noise, terms), [places])
@@ -94,8 +94,8 @@ class CellSummary:
         which = np.where(single, len(laws) + np.minimum(sums.kept, 1), which)
         return Estimates(np.where(single, sums.values, sums.weights), (*laws, *points), which)
 
-    def _sums(self, region: Region, groups: Groups) -> _Sums:
-        size = math.prod(len(ranges) for _, ranges in groups)
+    def _sums(self, boxes: Boxes, cuts: Cuts) -> _Sums:
+        size = math.prod(len(ranges) for _, ranges in cuts)
         exact = np.int64 if self.errors.weights(np.zeros(1)).dtype.kind == "i" else np.float64
         sums = _Sums(
             np.zeros(size, exact),
@@ -105,14 +105,14 @@ class CellSummary:
             np.zeros(size),
             np.zeros(size),
         )
-        for first, last, box in self._slices(region):
-            self._add(sums, self.kept.places[first:last], self.kept.values[first:last], box, groups)
+        for first, last, box in self._slices(boxes):
+            self._add(sums, self.kept.places[first:last], self.kept.values[first:last], box, cuts)
         return sums
 
-    def _slices(self, region: Region) -> Iterator[tuple[int, int, Box]]:
+    def _slices(self, boxes: Boxes) -> Iterator[tuple[int, int, Box]]:
         """Stretches of the kept cells that can lie in a box, by its first axis."""
         stride = math.prod(self.shape[1:])
-        for box in region:
+        for box in boxes:
             if not box.cells:
                 continue
             ends = np.array(box.sets[0].intervals) * stride
@@ -121,10 +121,10 @@ class CellSummary:
                     yield first, min(first + _PIECE, stop), box
 
     def _add(
-        self, sums: _Sums, places: NDArray[Any], values: NDArray[Any], box: Box, groups: Groups
+        self, sums: _Sums, places: NDArray[Any], values: NDArray[Any], box: Box, cuts: Cuts
     ) -> None:
         """Add up the kept cells of a box, each to its group."""
-        inside, owner = self._located(places, box, groups)
+        inside, owner = self._located(places, box, cuts)
         chosen, owner = values[inside], owner[inside]
         np.add.at(sums.weights, owner, self.errors.weights(chosen))
         np.add.at(sums.values, owner, chosen)
@@ -135,12 +135,12 @@ class CellSummary:
             np.add.at(sums.spread, owner, self.errors.spread(chosen))
 
     def _located(
-        self, places: NDArray[Any], box: Box, groups: Groups
+        self, places: NDArray[Any], box: Box, cuts: Cuts
     ) -> tuple[NDArray[np.bool_], Integers]:
         """Which cells lie in a box and a group, and in which group."""
         inside = np.ones(len(places), bool)
         along: dict[int, NDArray[Any]] = {}
-        rest, grouped = places.astype(np.int64), dict(groups)
+        rest, grouped = places.astype(np.int64), dict(cuts)
         for axis in reversed(range(len(self.shape))):
             whole = box.sets[axis] == CodeSet.full(self.shape[axis])
             rest, codes = np.divmod(rest, self.shape[axis]) if axis else (rest, rest)
@@ -150,7 +150,7 @@ class CellSummary:
                 held, along[axis] = _member(codes, np.array(grouped[axis]).reshape(-1, 2))
                 inside &= held
         owner = np.zeros(len(places), np.int64)
-        for axis, ranges in groups:
+        for axis, ranges in cuts:
             owner = owner * len(ranges) + along[axis]
         return inside, owner
 

@@ -27,8 +27,8 @@ from hushtable.families.sparse.read.cells import check_cells
 from hushtable.kernel.maps import Haar
 from hushtable.kernel.maps.structure import Structure, located, offsets, splits
 from hushtable.query.batch import count_each
-from hushtable.query.box import Box, CodeSet, Region
-from hushtable.query.cutting import Groups, cut_by, group_steps
+from hushtable.query.box import Box, Boxes, CodeSet
+from hushtable.query.cutting import Cuts, cut_by, group_steps
 from hushtable.query.inverse import HaarInverse, inverse
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates
@@ -37,7 +37,7 @@ from hushtable.query.reader import Estimates
 _MOST_ASKED = 2**25
 
 
-class _Asked(NamedTuple):
+class _AskedPlaces(NamedTuple):
     """Places that answers are made of: whose they are, where they stand, how much they count."""
 
     owner: Integers
@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
     weights: Floats
 
 
-class _Found(NamedTuple):
+class _GroupSums(NamedTuple):
     """Which of the places were kept, and by group variances, sums and how many were sampled."""
 
     there: NDArray[np.bool_]
@@ -74,18 +74,18 @@ class NodeSummary:
         what = "nodes" if self.structure.on == "dyadic" else "Haar coefficients"
         return f"{self.errors.note} ({what}, not cells)"
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the error in the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the error in the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        size = math.prod(len(ranges) for _, ranges in groups)
-        asked = self._asked(region, groups)
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        size = math.prod(len(ranges) for _, ranges in cuts)
+        asked = self._asked(boxes, cuts)
         there, where = self.kept.found(asked.places)
         weights, values = asked.weights[there], self.kept.values[where[there]]
         owner, squares = asked.owner[there], np.square(weights)
@@ -95,7 +95,7 @@ class NodeSummary:
             _sums(owner, squares * self.errors.passed(values), size),
             _sums(owner, squares * self.errors.spread(values), size),
         )
-        found = _Found(
+        found = _GroupSums(
             there,
             variances,
             _sums(owner, weights * self.errors.weights(values), size),
@@ -105,7 +105,7 @@ class NodeSummary:
         return Estimates(found.values, laws, which)
 
     def _laws(
-        self, asked: _Asked, found: _Found, size: int
+        self, asked: _AskedPlaces, found: _GroupSums, size: int
     ) -> tuple[tuple[NoiseLaw, ...], NDArray[np.intp]]:
         """The laws of sums over the places that were asked for."""
         errors = self.errors
@@ -129,7 +129,7 @@ class NodeSummary:
         )
 
     def _weighted(
-        self, asked: _Asked, found: _Found, size: int
+        self, asked: _AskedPlaces, found: _GroupSums, size: int
     ) -> tuple[tuple[NoiseLaw, ...], NDArray[np.intp]]:
         """The laws of weighted sums of coefficients."""
         gone = ~found.there
@@ -151,7 +151,7 @@ class NodeSummary:
         return NoiseSum.weighted({(w, self.errors.noise): count for w, count in pairs})
 
     def _reached(
-        self, asked: _Asked, there: NDArray[np.bool_], size: int
+        self, asked: _AskedPlaces, there: NDArray[np.bool_], size: int
     ) -> tuple[Integers, Integers]:
         """How many nodes have all their ancestors; how many missing ones hold the others."""
         gone = np.flatnonzero(~there)
@@ -186,39 +186,38 @@ class NodeSummary:
                 places = np.where(rises, higher, places)
         return places
 
-    def _asked(self, region: Region, groups: Groups) -> _Asked:
-        """The places of all groups of a region, each once for its group."""
-        boxes = [box for box in region if box.cells]
-        parts = [self._asked_by_box(box, groups) for box in boxes]
+    def _asked(self, boxes: Boxes, cuts: Cuts) -> _AskedPlaces:
+        """The places of all groups of the boxes, each once for its group."""
+        parts = [self._asked_by_box(box, cuts) for box in boxes if box.cells]
         if sum(len(part.owner) for part in parts) > _MOST_ASKED:
             raise QueryError("the question touches too many places: ask for less at once")
         if not parts:
-            return _Asked(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+            return _AskedPlaces(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
         owner, places, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(parts) == 1:
-            return _Asked(owner, places, weights)
+            return _AskedPlaces(owner, places, weights)
         order = np.lexsort((places, owner))
         owner, places, weights = owner[order], places[order], weights[order]
         new = np.concatenate(([True], (np.diff(owner) != 0) | (np.diff(places) != 0)))
         starts = np.flatnonzero(new)
-        return _Asked(owner[starts], places[starts], np.add.reduceat(weights, starts))
+        return _AskedPlaces(owner[starts], places[starts], np.add.reduceat(weights, starts))
 
-    def _asked_by_box(self, box: Box, groups: Groups) -> _Asked:
+    def _asked_by_box(self, box: Box, cuts: Cuts) -> _AskedPlaces:
         """A product of what each axis is made of, group by group."""
-        asked = _Asked(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
-        steps = group_steps(groups)
+        asked = _AskedPlaces(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
+        steps = group_steps(cuts)
         for axis, room in enumerate(self.structure.axes):
-            along = self._along(axis, cut_by(box, axis, groups))
+            along = self._along(axis, cut_by(box, axis, cuts))
             if len(asked.owner) * len(along.owner) > _MOST_ASKED:
                 raise QueryError("the question touches too many places: ask for less at once")
-            asked = _Asked(
+            asked = _AskedPlaces(
                 np.add.outer(asked.owner, along.owner * steps.get(axis, 0)).reshape(-1),
                 np.add.outer(asked.places * room, along.places).reshape(-1),
                 np.multiply.outer(asked.weights, along.weights).reshape(-1),
             )
         return asked
 
-    def _along(self, axis: int, parts: Sequence[CodeSet]) -> _Asked:
+    def _along(self, axis: int, parts: Sequence[CodeSet]) -> _AskedPlaces:
         """What each of some sets of codes along an axis is made of."""
         size, on = self.structure.shape[axis], self.structure.on
         owner: list[int] = []
@@ -232,7 +231,9 @@ class NodeSummary:
             owner += [number] * len(together)
             places += together.keys()
             weights += together.values()
-        return _Asked(np.array(owner, np.int64), np.array(places, np.int64), np.array(weights))
+        return _AskedPlaces(
+            np.array(owner, np.int64), np.array(places, np.int64), np.array(weights)
+        )
 
     def cells(self) -> Floats:
         """The estimate of every cell by itself."""
@@ -291,7 +292,7 @@ def _sums(owner: Integers, numbers: Floats, size: int) -> Floats:
     return np.asarray(np.bincount(owner, numbers, minlength=size), np.float64)
 
 
-def _order(asked: _Asked) -> NDArray[np.intp]:
+def _order(asked: _AskedPlaces) -> NDArray[np.intp]:
     return np.argsort(asked.owner, kind="stable")
 
 

@@ -1,6 +1,6 @@
-"""Answers from a count sketch: every cell of a region is looked up in each row of buckets.
+"""Answers from a count sketch: every cell of a question is looked up in each row of buckets.
 
-The cells of a region that share a bucket err together, so that a bucket counts with the sum of
+The cells of a question that share a bucket err together, so that a bucket counts with the sum of
 their signs, which is public. The noise of a row is a weighted sum of that many buckets' noises, of
 a known law. Where every cell has a bucket of its own, that is all, and intervals hold as often as
 they say. Elsewhere the counts of other cells come along, and of these only an estimate is known.
@@ -23,8 +23,8 @@ from hushtable.errors import QueryError
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.batch import count_each
-from hushtable.query.box import Region
-from hushtable.query.cutting import Groups, cells_by_group, listed_cells
+from hushtable.query.box import Boxes
+from hushtable.query.cutting import Cuts, cells_by_group, listed_cells
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, wider_quantile
 from hushtable.query.reader import Estimates
 
@@ -207,30 +207,30 @@ class SketchReader:
         one = Touched(np.ones(1), np.ones(1), 0.0)
         return self._law([one] * self.sketch.rows).variance
 
-    def law(self, region: Region) -> NoiseLaw:
-        """The law of the error in the count of a region."""
-        return self.count(region)[1]
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the error in the count of disjoint boxes."""
+        return self.count(boxes)[1]
 
-    def count(self, region: Region) -> tuple[float, NoiseLaw]:
-        """The estimated count of a region, and the law of its error."""
-        return self.group(region, ()).only()
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its error."""
+        return self.group(boxes, ()).only()
 
-    def group(self, region: Region, groups: Groups) -> Estimates:
-        """The estimated counts of a region cut by groups of codes along some axes."""
-        self._check(sum(box.cells for box in region))
-        size = len(cells_by_group(region, groups))
-        rows = [list(self._touched(row, region, groups, size)) for row in range(self.sketch.rows)]
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        self._check(sum(box.cells for box in boxes))
+        size = len(cells_by_group(boxes, cuts))
+        rows = [list(self._touched(row, boxes, cuts, size)) for row in range(self.sketch.rows)]
         values = self._combined(np.array([[one.value for one in row] for row in rows]))
         laws = [self._law(group) for group in zip(*rows, strict=True)]
         known = {law: number for number, law in enumerate(dict.fromkeys(laws))}
         return Estimates(values, tuple(known), np.array([known[law] for law in laws], np.intp))
 
-    def _touched(self, row: int, region: Region, groups: Groups, size: int) -> Iterator[Touched]:
+    def _touched(self, row: int, boxes: Boxes, cuts: Cuts, size: int) -> Iterator[Touched]:
         """What each group touches in one row."""
         keys, signs = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for box in region:
+        for box in boxes:
             if box.cells:
-                owner, codes = listed_cells(box, groups, self.sketch.shape)
+                owner, codes = listed_cells(box, cuts, self.sketch.shape)
                 where, sign = self.sketch.hashed(row, codes)
                 keys.append(owner * self.sketch.width + where)
                 signs.append(sign.astype(np.float64))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.linear.rows import Row, add_rows, check_intervals
+from hushtable.families.linear.rows import WeightRow, add_rows, check_intervals
 from hushtable.kernel.maps.haar import pairs
 from hushtable.query.inverse import HaarInverse
 
@@ -29,10 +29,10 @@ class HaarReading(HaarInverse):
         places = np.concatenate([places_high, places_low])
         return places, np.concatenate([weights_high, -weights_low])
 
-    def row(self, start: int, stop: int) -> Row:
+    def row(self, start: int, stop: int) -> WeightRow:
         """The total and, for each splitting, the at most two nodes that the ends cut through."""
         places, weights = self._entries([start], [stop])
-        return add_rows([Row(places[:, 0], weights[:, 0])])
+        return add_rows([WeightRow(places[:, 0], weights[:, 0])])
 
     def rows(self, queries: NDArray[Any]) -> Floats:
         """A sum of a pair weighs the mean of the two weights, a difference half of what they

@@ -145,17 +145,17 @@ def _statements(text: str) -> Iterator[tuple[str, float]]:
 def _counts(query: Query, weight: float, schema: Schema) -> Iterator[Question]:
     """One question for each group of a query."""
     check_row_cap(query, schema, MOST_QUESTIONS)
-    regions = []
+    found = []
     for nodes in itertools.product(*query_nodes(query, schema)):
         cut = {
             group.axis: CodeSet.of((node.start, node.stop))
             for group, node in zip(query.groups, nodes, strict=True)
         }
-        region = tuple(_within(box, cut) for box in query.region)
-        if cells(region):
-            regions.append(region)
-    for region in regions:
-        yield Question(region, weight / len(regions))
+        boxes = tuple(_within(box, cut) for box in query.boxes)
+        if cells(boxes):
+            found.append(boxes)
+    for boxes in found:
+        yield Question(boxes, weight / len(found))
 
 
 def _within(box: Box, cut: dict[int, CodeSet]) -> Box:

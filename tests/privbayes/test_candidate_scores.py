@@ -18,10 +18,10 @@ from hushtable.errors import OptionError
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.kernel.curator import (
     Assignment,
+    Candidate,
+    CandidateScores,
     Curator,
     Distance,
-    Family,
-    FamilyScores,
     Information,
     View,
 )
@@ -166,7 +166,13 @@ VIEWS = (
     View(2, np.arange(4)),
     View(2, np.array([0, 0, 1, 1])),
 )
-FAMILIES = [Family(0, (1,)), Family(0, (1, 3)), Family(1, (2,)), Family(1, ()), Family(0, (2, 1))]
+CANDIDATES = [
+    Candidate(0, (1,)),
+    Candidate(0, (1, 3)),
+    Candidate(1, (2,)),
+    Candidate(1, ()),
+    Candidate(0, (2, 1)),
+]
 
 
 def columns(rows: int = 50, seed: int = 3) -> CodedColumns:
@@ -184,11 +190,11 @@ def as_counts(data: CodedColumns) -> Counts:
     return Counts(SHAPE, codes, counts)
 
 
-def scores(measure: Any = None, handicaps: Any = None) -> FamilyScores:
-    return FamilyScores(SHAPE, VIEWS, FAMILIES, measure or Distance(), handicaps)
+def scores(measure: Any = None, handicaps: Any = None) -> CandidateScores:
+    return CandidateScores(SHAPE, VIEWS, CANDIDATES, measure or Distance(), handicaps)
 
 
-def recorded(data: Any, score: FamilyScores, neighbours: Any, max_rows: int = 1) -> ChoiceDraw:
+def recorded(data: Any, score: CandidateScores, neighbours: Any, max_rows: int = 1) -> ChoiceDraw:
     recorder = Recorder(NoNoise())
     curator = Curator(
         data,
@@ -202,8 +208,8 @@ def recorded(data: Any, score: FamilyScores, neighbours: Any, max_rows: int = 1)
     return draw
 
 
-def slow_table(data: CodedColumns, family: Family) -> np.ndarray:
-    views = [VIEWS[place] for place in (*family.parents, family.child)]
+def slow_table(data: CodedColumns, candidate: Candidate) -> np.ndarray:
+    views = [VIEWS[place] for place in (*candidate.parents, candidate.child)]
     table = np.zeros([view.size for view in views], np.int64)
     for row in zip(*data.columns, strict=True):
         table[tuple(int(view.groups[row[view.axis]]) for view in views)] += 1
@@ -220,7 +226,8 @@ def test_exponents_are_the_scores_over_twice_the_sensitivity(neighbours: Any, he
         )
         change = (2 if neighbours == "add-remove" else 3) * UNIT * max_rows
         expected = [
-            Fraction(Distance().of(slow_table(data, family)), 3 * 2 * change) for family in FAMILIES
+            Fraction(Distance().of(slow_table(data, candidate)), 3 * 2 * change)
+            for candidate in CANDIDATES
         ]
         assert list(draw.exponents) == expected
         total = log_sum(draw.exponents)
@@ -260,7 +267,7 @@ def test_no_neighbour_loses_more_than_epsilon_in_a_choice(neighbours: Any, measu
 
 def test_scores_with_huge_exponents_do_not_overflow() -> None:
     """Ten million rows that say one thing, at a large ε: exact fractions, no exp of anything."""
-    from hushtable.evaluation.entropy import SeededEntropy
+    from hushtable.evaluation.seeded_entropy import SeededEntropy
     from hushtable.kernel.noise.bulk import EntropyNoise
 
     data = Counts(SHAPE, np.array([0, 23]), np.array([10**7, 10**7]))
@@ -274,7 +281,7 @@ def test_scores_with_huge_exponents_do_not_overflow() -> None:
 
 
 def test_a_score_is_counted_once() -> None:
-    """A second choice by the same families looks at no row."""
+    """A second choice by the same candidates looks at no row."""
     from hushtable.kernel.counting import joint
 
     curator = Curator(
@@ -291,7 +298,7 @@ def test_a_score_is_counted_once() -> None:
         first = curator.select(scores(), epsilon="1")
         passes = len(counted)
         assert curator.select(scores(), epsilon="1").choice == first.choice
-    assert passes == len({family.parents for family in FAMILIES}) == len(counted)
+    assert passes == len({candidate.parents for candidate in CANDIDATES}) == len(counted)
 
 
 class TestRefusals:
@@ -303,29 +310,29 @@ class TestRefusals:
             scores(Mine())
 
     @pytest.mark.parametrize(
-        ("families", "measure"),
+        ("candidates", "measure"),
         [
             ([], Distance()),
-            ([Family(2, (3,))], Distance()),
-            ([Family(1, (0,))], Assignment()),
-            ([Family(1, (2,))], Information(9, binary=True)),
+            ([Candidate(2, (3,))], Distance()),
+            ([Candidate(1, (0,))], Assignment()),
+            ([Candidate(1, (2,))], Information(9, binary=True)),
         ],
     )
-    def test_families_that_do_not_fit(self, families: Any, measure: Any) -> None:
+    def test_candidates_that_do_not_fit(self, candidates: Any, measure: Any) -> None:
         with pytest.raises(OptionError):
-            FamilyScores(SHAPE, VIEWS, families, measure)
+            CandidateScores(SHAPE, VIEWS, candidates, measure)
 
     def test_nothing_is_changed_after_it_was_checked(self) -> None:
-        families = list(FAMILIES)
-        mine = FamilyScores(SHAPE, VIEWS, families, Distance())
-        families.clear()
-        assert list(mine.families) == list(FAMILIES)
+        candidates = list(CANDIDATES)
+        mine = CandidateScores(SHAPE, VIEWS, candidates, Distance())
+        candidates.clear()
+        assert list(mine.candidates) == list(CANDIDATES)
         with pytest.raises(FrozenInstanceError):
             mine.measure = Assignment()  # type: ignore[misc]
 
     def test_views_of_another_domain(self) -> None:
         with pytest.raises(OptionError, match="every code"):
-            FamilyScores((3, 3, 4), VIEWS, FAMILIES, Distance())
+            CandidateScores((3, 3, 4), VIEWS, CANDIDATES, Distance())
         with pytest.raises(OptionError):
             View(0, np.array([0, -1]))
         with pytest.raises(OptionError):
