@@ -135,9 +135,7 @@ class Elimination:
         """The derivative by Pr[child | parents], as the conditional is stored, for every box."""
         slope, rows = self._own[link.axis].slope, self.weights.get(link.axis)
         assert slope is not None
-        lengths = [
-            len(self._active[axis]) if axis in self._active else 1 for axis, _ in link.family
-        ]
+        lengths = [len(self._active[axis]) if axis in self._active else 1 for axis, _ in link.table]
         slope = slope.reshape(len(slope), *lengths)
         full = self.fitted.conditionals[self.fitted.network.links.index(link)].shape
         for i, (axis, level) in enumerate(link.parents):
