@@ -60,8 +60,8 @@ ISPE = [
     Mutant(
         "others next to the last of an order",
         "families/regions/adjacency.py",
-        "return Line(attribute.size, attribute.declared)",
-        "return Line(attribute.size, attribute.size)",
+        "return OrderedAxis(attribute.size, attribute.declared)",
+        "return OrderedAxis(attribute.size, attribute.size)",
         (GROWING,),
     ),
     Mutant(
