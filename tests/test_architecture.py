@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -147,8 +148,14 @@ def module_of(path: Path) -> str:
 Imports = ast.Import | ast.ImportFrom
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports_of(path: Path) -> set[str]:
-    return imports_in(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return imports_in(ast.walk(parsed(path)))
 
 
 def imports_in(statements: Iterable[ast.AST]) -> set[str]:
@@ -182,7 +189,7 @@ def test_nothing_imports_the_command_line(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*FILES, *PAPERS.rglob("*.py")], ids=lambda path: path.stem)
 def test_nothing_reaches_into_what_another_file_keeps_private(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     assert not {name for name in imports_of(path) if is_private(name.rpartition(".")[2])}
     reached = {
         ast.unparse(node)
@@ -238,7 +245,7 @@ LIGHT |= {"cli.analyst", "cli.show"}
 def test_compiled_code_is_loaded_by_readers_only_when_it_is_called(path: Path) -> None:
     if part_of(module_of(path)) not in LIGHT:
         return
-    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    statements = parsed(path).body
     for name in imports_in(node for node in statements if isinstance(node, Imports)):
         file = SOURCE.parent.joinpath(*name.split(".")).with_suffix(".py")
         assert not file.is_file() or "hushtable.compiled" not in imports_of(file), name

@@ -169,6 +169,7 @@ def test_every_section_has_a_module() -> None:
         assert callable(import_module(f"benchmarks.{module}").section)
 
 
+@pytest.mark.thorough
 def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.md"
     out.write_text("an older page", encoding="utf-8")

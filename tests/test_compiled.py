@@ -63,6 +63,7 @@ def test_kernels_run_where_nothing_can_be_kept(tmp_path: Path) -> None:
     assert not done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("writable", [False, True])
 def test_a_folder_that_the_user_names_is_used(tmp_path: Path, writable: bool) -> None:
     named = tmp_path / "kept"
@@ -72,6 +73,7 @@ def test_a_folder_that_the_user_names_is_used(tmp_path: Path, writable: bool) ->
     assert list(named.rglob("*.nbi")) and not list(copy.rglob("*.nbi"))
 
 
+@pytest.mark.thorough
 def test_compiled_code_is_kept_beside_the_source_where_that_is_possible(tmp_path: Path) -> None:
     copy = copied(tmp_path, writable=True)
     assert run(copy).returncode == 0

@@ -83,7 +83,12 @@ def test_tell(request):
 Run = Callable[..., list[int]]
 
 
-@pytest.fixture(params=[False, True], ids=["outside", "in CI"])
+@pytest.fixture(
+    params=[
+        pytest.param(False, id="outside"),
+        pytest.param(True, id="in CI", marks=pytest.mark.thorough),
+    ]
+)
 def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Run:
     """How many examples a run of two small properties tries, and their sum, in CI and outside."""
     path = tmp_path / "test_probe.py"

@@ -133,6 +133,7 @@ def test_audit_prints_writes_and_passes(hush: Hush, tmp_path: Path) -> None:
     assert refused.code == 2 and "is there already" in refused.err
 
 
+@pytest.mark.thorough
 def test_every_mechanism_in_one_table(
     hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
