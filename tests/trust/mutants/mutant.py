@@ -75,6 +75,7 @@ def run_tests(tests: tuple[str, ...], folder: Path, mutant: Mutant | None = None
         _apply(mutant, copy)
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={folder}/t"]
     options += ["-m", ""]  # also what only `make check` runs
+    options += ["--assert=plain"]  # where CI is set, pytest would compare megabytes line by line
     environment = {
         **os.environ,
         "PYTHONPATH": str(copy),
