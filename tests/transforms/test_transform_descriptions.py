@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import transform_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.errors import ReleaseError
+from hushtable.errors import OptionError, ReleaseError
 from hushtable.families.linear.describe import product_from_dict
-from hushtable.kernel.maps import AxisTransform, Product
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Product
 
 
 def from_dict(described: Any) -> AxisTransform:
@@ -94,3 +95,11 @@ def test_these_are_refused(described: Any) -> None:
 def test_a_product_is_a_list(described: Any) -> None:
     with pytest.raises(ReleaseError):
         product_from_dict(described)
+
+
+@pytest.mark.parametrize("size", [True, 2.0, np.int64(2), "2", 0, -1, 2**41, None])
+@pytest.mark.parametrize("make", [Identity, Haar])
+def test_a_size_is_a_plain_positive_integer(make: Any, size: Any) -> None:
+    """One of a kind of its own could count otherwise when it is asked again."""
+    with pytest.raises(OptionError):
+        make(size)
