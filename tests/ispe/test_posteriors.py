@@ -167,6 +167,7 @@ SIZES = st.one_of(st.integers(1, 12), st.integers(60, 300), st.integers(500, 20_
     scales=st.sampled_from([(20, 20), (2, 40), (40, 2), (1, 3), (11, 100)]),
 )
 @example(cells=188, siblings=0, surprise=0.375, scales=(2, 40))  # a cusp, beside a normal law
+@example(cells=250, siblings=0, surprise=0.375, scales=(2, 40))  # one that a coarse grid misses
 def test_many_at_once_agree_with_each_by_itself(
     cells: int, siblings: int, surprise: float, scales: tuple[int, int]
 ) -> None:
