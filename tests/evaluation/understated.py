@@ -35,5 +35,10 @@ class Understated:
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Mapping[str, str]
     ) -> Content:
         made = self.inner.measure(curator, schema, epsilon=epsilon, settings=settings)
-        said = str(Fraction(made.noise["scale"]) * self.by)
-        return replace(made, noise=made.noise | {"scale": said})
+        said: dict[str, Any] = {"scale": self._said(made.noise["scale"])}
+        if "scales" in made.noise:  # of several tables
+            said["scales"] = [self._said(scale) for scale in made.noise["scales"]]
+        return replace(made, noise=made.noise | said)
+
+    def _said(self, scale: str) -> str:
+        return str(Fraction(scale) * self.by)

@@ -78,7 +78,7 @@ def test_a_family_is_planned_because_it_is_registered(monkeypatch: pytest.Monkey
 def test_attributes_with_commas_in_their_names_are_planned_too(tmp_path: Path) -> None:
     schema = schema_of({**AGE, "name": "age, in years"}, JOB)
     found = plan(schema, epsilon="1")
-    assert {f.mechanism for f in found.forecasts} == {"basic", "privelet", "mixed"}
+    assert {f.mechanism for f in found.forecasts} == {"basic", "privelet", "mixed", "marginals"}
     for forecast in found.forecasts:
         find_mechanism(forecast.mechanism).check(
             schema, epsilon=Fraction(1), settings=forecast.parameters

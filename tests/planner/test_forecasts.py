@@ -22,6 +22,7 @@ from plan_cases import (
     schema_of,
     square,
 )
+from tests.shared_tables import DenseTables
 
 import hushtable
 from hushtable.evaluation.seeded_entropy import SeededEntropy
@@ -30,6 +31,8 @@ from hushtable.families.linear.gains import mean_gains
 from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.trees import tree_cost, with_budgets
 from hushtable.families.linear.variances import NoisyProduct, Variances
+from hushtable.families.marginals.forecast import SmallTables
+from hushtable.families.marginals.least_squares import Measured
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
@@ -89,6 +92,26 @@ def measured(forecast: Forecast) -> NoisyProduct:
     return forecast.strategy
 
 
+def variances_of(forecast: Forecast, cells: Any) -> Any:
+    """The variance of each question, by matrices over all cells."""
+    if isinstance(forecast.strategy, SmallTables):
+        return dense_tables(forecast).variances(np.array(cells, np.float64))
+    strategy = measured(forecast)
+    return explicit_variances(strategy.transform, strategy.noise(forecast.epsilon), cells)
+
+
+def dense_tables(forecast: Forecast) -> DenseTables:
+    strategy = forecast.strategy
+    assert isinstance(strategy, SmallTables)
+    shape, transforms = strategy.schema.shape, strategy.transforms
+    tables = [
+        Measured(table.axes, table.read, table.noise)
+        for table in strategy.reader(forecast.epsilon).layers[0].agreeing.tables
+    ]
+    along = [transforms.get(axis, Identity(size)) for axis, size in enumerate(shape)]
+    return DenseTables(along, tables)
+
+
 def questions_for(schema: Schema) -> str:
     first = schema.attributes[0].name
     groups = f"SELECT {first}, COUNT(*) FROM people GROUP BY {first}"
@@ -111,13 +134,12 @@ def test_every_forecast_is_that_of_the_matrices(name: str, workload: str) -> Non
     assert weights.sum() == pytest.approx(asked.weight)
     assert {f.mechanism for f in found.forecasts} >= {"basic", "privelet", "mixed"}
     for forecast in found.forecasts:
-        strategy = measured(forecast)
-        noise = strategy.noise(forecast.epsilon)
-        variances = explicit_variances(strategy.transform, noise, cells)
+        variances = variances_of(forecast, cells)
         mean = math.sqrt(float(weights @ variances) / weights.sum())
         assert forecast.rmse == pytest.approx(mean, rel=1e-9)
         assert forecast.worst <= math.sqrt(variances.max()) * (1 + 1e-9)
-        if all(len(axis.classes) == 1 for axis in strategy.transform.axes):
+        exact = isinstance(forecast.strategy, NoisyProduct)
+        if exact and all(len(axis.classes) == 1 for axis in measured(forecast).transform.axes):
             assert forecast.worst == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
 
 
@@ -130,9 +152,7 @@ def test_questions_of_several_boxes_share_noise() -> None:
     found = plan(schema, epsilon="1", workload=asked)
     cells = [q for q, _ in all_questions(asked)]
     for forecast in found.forecasts:
-        strategy = measured(forecast)
-        noise = strategy.noise(forecast.epsilon)
-        mean = explicit_variances(strategy.transform, noise, cells).mean()
+        mean = variances_of(forecast, cells).mean()
         assert forecast.rmse == pytest.approx(math.sqrt(mean), rel=1e-9)
 
 
@@ -160,6 +180,8 @@ def test_releases_are_as_noisy_as_forecast(schema: Schema) -> None:
     chosen = np.random.default_rng(3).integers(0, len(pairs), (4000, len(schema.shape)))
     starts, stops = pairs[chosen, 0], pairs[chosen, 1]
     for forecast in found.forecasts:
+        if forecast.mechanism == "marginals":  # tests/marginals has them
+            continue
         error = measured_mse(forecast, starts, stops, 150)
         assert error == pytest.approx(forecast.rmse**2, rel=0.1), forecast.mechanism
 
@@ -194,7 +216,8 @@ def test_the_recommended_one_never_loses(
         assert best.rmse <= forecast.rmse * (1 + 1e-9)
     mixed = next(f for f in found.forecasts if f.mechanism == "mixed")
     axes = measured(mixed).transform.axes
-    assert mixed.rmse == pytest.approx(best.rmse, rel=1e-8)
+    products = [f.rmse for f in found.forecasts if isinstance(f.strategy, NoisyProduct)]
+    assert mixed.rmse == pytest.approx(min(products), rel=1e-8)
     # Nor to any other choice along one axis.
     for i, attribute in enumerate(schema.attributes):
         for axis in (Identity(attribute.size), *(Haar(attribute.size),) * (attribute.size > 1)):

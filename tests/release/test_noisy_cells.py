@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.shared_regions import code_sets, node_ranges
 
 from hushtable.errors import QueryError
-from hushtable.families.linear.read import cells as cells_module
 from hushtable.families.linear.read.cells import NoisyCells
 from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query import sums as sums_module
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.cutting import all_codes, cells_by_group
 from hushtable.query.law import NoiseSum
@@ -73,7 +73,7 @@ def reader(matrix) -> NoisyCells:
 @given(questions())
 def test_groups_equal_the_sum_over_every_cell(question):
     matrix, boxes, groups, piece = question
-    with mock.patch.object(cells_module, "_PIECE", piece):
+    with mock.patch.object(sums_module, "_PIECE", piece):
         estimates = reader(matrix).group(boxes, groups)
     values, terms = by_brute_force(matrix, boxes, groups)
     assert np.array_equal(estimates.values, values)
@@ -85,7 +85,7 @@ def test_groups_equal_the_sum_over_every_cell(question):
 @given(questions())
 def test_a_count_equals_the_sum_over_every_cell(question):
     matrix, boxes, _, piece = question
-    with mock.patch.object(cells_module, "_PIECE", piece):
+    with mock.patch.object(sums_module, "_PIECE", piece):
         value, law = reader(matrix).count(boxes)
     values, terms = by_brute_force(matrix, boxes, [])
     assert type(value) is int and value == values[0]
@@ -94,7 +94,7 @@ def test_a_count_equals_the_sum_over_every_cell(question):
 
 @pytest.mark.parametrize("piece", [1, 10, 300, 2**24])
 def test_very_ragged_sets_on_every_axis_add_up(monkeypatch, piece):
-    monkeypatch.setattr(cells_module, "_PIECE", piece)
+    monkeypatch.setattr(sums_module, "_PIECE", piece)
     matrix = np.random.default_rng(0).integers(-(2**15), 2**15, (61, 53, 3)).astype(np.int16)
     odd = [CodeSet.of(*((c, c + 1) for c in range(1, size, 2))) for size in matrix.shape]
     value, law = reader(matrix).count((Box(tuple(odd)),))
@@ -109,7 +109,7 @@ def test_very_ragged_sets_on_every_axis_add_up(monkeypatch, piece):
 
 
 def test_far_apart_codes_do_not_read_what_lies_between(monkeypatch):
-    monkeypatch.setattr(cells_module, "_PIECE", 100)
+    monkeypatch.setattr(sums_module, "_PIECE", 100)
     read = []
     matrix = np.ones((1000, 10), np.int8)
 

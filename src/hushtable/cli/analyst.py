@@ -22,6 +22,9 @@ from hushtable.errors import OptionError
 if TYPE_CHECKING:
     from hushtable.release import Release
 
+# Tables that `info` lists.
+_MOST_TABLES = 12
+
 release_argument = click.argument("release", metavar="RELEASE")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 FilePath = click.Path(path_type=Path)
@@ -116,6 +119,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
             ["cells", _show_cells(facts["cells"])],
             ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
             *([["kept", facts["kept"]]] if "kept" in facts else []),
+            *([["tables", _show_tables(opened.tables)]] if opened.tables else []),
             ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
             ["intervals", ESTIMATE if facts["estimate"] else "hold as often as they say, or more"],
             ["created", facts["created"]],
@@ -129,6 +133,11 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
     if opened.network is not None:
         for line in opened.network.lines():
             say(line)
+
+
+def _show_tables(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_MOST_TABLES])
+    return shown if len(names) <= _MOST_TABLES else f"{shown}, … ({len(names):,} in all)"
 
 
 def _show_cells(cells: int) -> str:
@@ -147,6 +156,7 @@ def _facts(release: Release) -> dict[str, Any]:
         "noise": manifest["noise"],
         "cells": release.schema.cells,
         "cell_stderr": release.cell_stderr,
+        **({"tables": list(release.tables)} if release.tables else {}),
         "estimate": release.estimate,
         "created": manifest["created"],
         "reservation": manifest["reservation"],

@@ -117,7 +117,8 @@ def publish(
         )
         return
     say(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
-    say(f"{_text(state.left)} of {_text(state.budget)} left; a cell's standard error is", end=" ")
+    cell = f"a cell of {release.tables[0]} has" if release.tables else "a cell has"
+    say(f"{_text(state.left)} of {_text(state.budget)} left; {cell} a standard error of", end=" ")
     say(f"{release.cell_stderr:.3g}")
     # Whoever wrote the schema named the table: what is pasted must be one word to the shell.
     asked = shlex.join([str(out), f"SELECT COUNT(*) FROM {sql_name(described.name)}"])

@@ -64,6 +64,7 @@ FAMILIES = {
         ("summary", "sketch"),
         forecasts="declared",
     ),
+    "marginals": Family({"marginals": "marginals"}, ("marginals",), forecasts="exact"),
     "network": Family({"privbayes": "privbayes"}, ("network",)),
     "regions": Family(
         {"ispe": "ispe", "kdtree": "kdtree"}, ("regions",), data_dependent=("ispe", "kdtree")

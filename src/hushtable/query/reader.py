@@ -98,6 +98,19 @@ class OptionalReader(Protocol):
 
 
 @runtime_checkable
+class TablesReader(Protocol):
+    """A reader of several small tables, which answers what is inside one of them."""
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The attributes of each table, such as `age+sex`."""
+
+    @property
+    def first_cell(self) -> Boxes:
+        """A cell of the first table."""
+
+
+@runtime_checkable
 class RowReader(Protocol):
     """A reader that has a way of its own to draw rows."""
 

@@ -100,6 +100,12 @@ class StatedNoise(Struct, frozen=True):
         return self.of(self.scale)
 
 
+class TablesNoise(StatedNoise, frozen=True):
+    """The largest scale, and that of each of several tables."""
+
+    scales: Annotated[list[Scale], told("a list of the scales of noise, one for each table")]
+
+
 class FileEntry(Struct, frozen=True):
     """A file of the release, in chunks that each have a checksum."""
 

@@ -17,7 +17,7 @@ from hushtable.errors import HushError, ReleaseError
 from hushtable.forms import MAX_TEXT, Form, fill
 from hushtable.kernel.privacy.loss import parse_stored_epsilon
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.release.form import Stated, StatedNoise
+from hushtable.release.form import Stated, StatedNoise, TablesNoise
 from hushtable.release.store import (
     FORMAT,
     MANIFEST,
@@ -174,3 +174,11 @@ def read_noise(folder: Path, manifest: Manifest, form: type[Form]) -> Form:
     """What the manifest says of the noise, in the form of the reader's noise."""
     what = f"{folder}: the manifest does not describe the noise"
     return fill(form, manifest.stated.noise, "it", lambda line: ReleaseError(f"{what}: {line}"))
+
+
+def noise_of_tables(folder: Path, manifest: Manifest, tables: int) -> list[KnownNoise]:
+    """The noise of each of several tables."""
+    noise = read_noise(folder, manifest, TablesNoise)
+    if len(noise.scales) != tables:
+        raise ReleaseError(f"{folder}: the manifest must describe the noise of every table")
+    return [noise.of(scale) for scale in noise.scales]

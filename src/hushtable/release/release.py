@@ -30,6 +30,7 @@ from hushtable.query.reader import (
     RangeReader,
     Reader,
     RowReader,
+    TablesReader,
 )
 from hushtable.release.manifest import Manifest, read_manifest
 from hushtable.release.opening import Arrays, Opened, open_reader
@@ -249,8 +250,21 @@ class Release:
         return self.reader.cells()
 
     @property
+    def tables(self) -> tuple[str, ...]:
+        """The small tables that it consists of, such as `age+sex`; empty where it is one table.
+
+        Conditions on attributes that are in none of them together cannot be answered.
+        """
+        return self.reader.table_names if isinstance(self.reader, TablesReader) else ()
+
+    @property
     def cell_stderr(self) -> float:
-        """The standard error of a single cell: of the first, where they differ."""
+        """The standard error of a single cell: of the first, where they differ.
+
+        Of several small tables it is a cell of the first.
+        """
+        if isinstance(self.reader, TablesReader):
+            return math.sqrt(self.reader.law(self.reader.first_cell).variance)
         cell = Box(tuple(CodeSet.single(0) for _ in self.schema.shape))
         return math.sqrt(self.reader.law((cell,)).variance)
 

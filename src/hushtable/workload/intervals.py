@@ -86,11 +86,37 @@ class AllRanges:
         return starts, np.maximum(stops, starts + 1)
 
 
+@dataclass(frozen=True, eq=False)
+class Either:
+    """Several sets, which weigh the same whatever their numbers."""
+
+    parts: tuple[Along, ...]
+
+    @property
+    def count(self) -> int:
+        return sum(part.count for part in self.parts)
+
+    @property
+    def exact(self) -> bool:
+        return all(part.exact for part in self.parts)
+
+    def spread(self, first: Floats, second: Floats) -> tuple[Integers, Integers]:
+        """The first coordinate also chooses the set."""
+        scaled = first * len(self.parts)
+        chosen = np.minimum(scaled.astype(np.int64), len(self.parts) - 1)
+        ends = [part.spread(scaled - chosen, second) for part in self.parts]
+        starts, stops = (np.choose(chosen, [pair[i] for pair in ends]) for i in (0, 1))
+        return starts, stops
+
+
 def some_of(along: Along, most: int) -> tuple[Integers, Integers]:
     """All intervals of a small set; of a large one, an even choice that is always the same."""
     if along.count > most:
         points = even_points(most, 2)
         return along.spread(points[0], points[1])
+    if isinstance(along, Either):
+        ends = [some_of(part, most) for part in along.parts]
+        return np.concatenate([e[0] for e in ends]), np.concatenate([e[1] for e in ends])
     if not isinstance(along, AllRanges):
         middles = (np.arange(along.count) + 0.5) / along.count
         return along.spread(middles, middles)
@@ -136,6 +162,16 @@ def prefixes(attribute: Attribute) -> Along:
 def ranges(attribute: Attribute) -> Along:
     """Every interval of an ordinal attribute, every node of a nominal one."""
     return nodes(attribute) if attribute.kind == "nominal" else AllRanges(attribute.declared)
+
+
+def everyday(attribute: Attribute) -> Along:
+    """A range or a value of an ordinal attribute, a node below the top or a value of a nominal
+    one: either kind weighs the same."""
+    if attribute.kind == "ordinal":
+        return Either((AllRanges(attribute.declared), points(attribute)))
+    if attribute.hierarchy is None or attribute.hierarchy.height < 2:
+        return points(attribute)
+    return Either((nodes(attribute, root=False), points(attribute)))
 
 
 def nodes(attribute: Attribute, *, root: bool = True) -> Along:

@@ -19,6 +19,7 @@ from hushtable.workload import workload as workloads
 from hushtable.workload.workload import MOST_QUESTIONS, Question, Workload
 
 PLAIN: dict[str, Callable[[Schema], Workload]] = {
+    "everyday": workloads.everyday,
     "ranges": workloads.ranges,
     "prefixes": workloads.prefixes,
     "identity": workloads.identity,
@@ -28,7 +29,7 @@ PLAIN: dict[str, Callable[[Schema], Workload]] = {
     "paper": workloads.paper,
 }
 HELP = (
-    "a workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,"
+    "a workload is everyday, ranges, prefixes, identity, nodes, total, paper, marginals:2,"
     " level:attribute=1, a file of SQL queries, or a sum such as 2*ranges + marginals:1"
 )
 

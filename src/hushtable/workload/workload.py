@@ -24,8 +24,10 @@ from hushtable.schema import Schema
 from hushtable.workload import intervals
 from hushtable.workload.intervals import Along
 
-MOST_SETS = 4096
+MOST_SETS = 5_000
 MOST_QUESTIONS = 10_000
+EVERYDAY = 3
+"""The most attributes that an everyday question names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +153,20 @@ def levels(schema: Schema, wanted: dict[str, int]) -> Workload:
         for i, a in enumerate(schema.attributes)
     ]
     return _one(f"level:{named}", schema, along)
+
+
+def everyday(schema: Schema) -> Workload:
+    """What people ask: conditions on at most three attributes, whichever.
+
+    How many there are and which weigh the same. Of an ordinal attribute it is a range or a single
+    value, of a nominal one a node or a value. Tables of very many attributes are asked about two at
+    a time.
+    """
+    asked = [intervals.everyday(a) for a in schema.attributes]
+    ways = range(1, min(len(asked), EVERYDAY) + 1)
+    while len(ways) > 2 and sum(math.comb(len(asked), size) for size in ways) > MOST_SETS:
+        ways = ways[:-1]
+    return _subsets("everyday", schema, list(ways), asked)
 
 
 def paper(schema: Schema) -> Workload:

@@ -15,6 +15,7 @@ from .counting import COUNTING, READING
 from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
+from .marginals import MARGINALS
 from .mutant import ROOT, SOURCE, Mutant, run_tests
 from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
@@ -45,6 +46,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ERROR_BARS,
     *SPARSE,
     *PRIVBAYES,
+    *MARGINALS,
     *ISPE,
     *HIERARCHIES,
     *TEXTS,

@@ -146,8 +146,8 @@ FIGURES = [
         (f"{MANIFESTS}::test_levels_with_next_to_nothing_of_the_budget_are_refused",),
     ),
     Mutant(
-        "the scale of a network that nobody looked at",
-        "families/network/store.py",
+        "the scales of several tables that nobody looked at",
+        "release/form.py",
         "    scales: Annotated[list[Scale]",
         "    scale: Any\n    scales: Annotated[list[Scale]",
         (f"{MANIFESTS}::test_noise_that_was_never_drawn_is_refused_when_a_release_is_opened",),

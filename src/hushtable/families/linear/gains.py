@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.read.transforms import AxisReading
-from hushtable.workload.intervals import AllRanges, Along, Listed, some_of
+from hushtable.workload.intervals import AllRanges, Along, Either, Listed, some_of
 
 # Intervals whose gains are computed at once.
 _PIECE = 2**15
@@ -27,6 +27,9 @@ _MOST = 2**17
 
 def mean_gains(axis: AxisReading, along: Along) -> Floats:
     """The mean over all intervals of a set, or of a very large one over an even choice."""
+    if isinstance(along, Either):
+        means = np.stack([mean_gains(axis, part) for part in along.parts])
+        return np.asarray(means.mean(axis=0))
     if isinstance(along, Listed):
         starts, stops = along.starts, along.stops
     elif isinstance(along, AllRanges) and along.exact:

@@ -15,9 +15,8 @@ from hushtable.families.network.fit import FittedNetwork, fit
 from hushtable.families.network.network import MOST_ROWS, Network
 from hushtable.families.network.read import NetworkReader
 from hushtable.forms import told
-from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.release.form import Scale, StatedNoise
-from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
+from hushtable.release.form import StatedNoise
+from hushtable.release.manifest import Manifest, check_arrays, noise_of_tables, read_parameters
 from hushtable.release.store import StoredArray
 
 if TYPE_CHECKING:
@@ -41,12 +40,6 @@ class NetworkRelease(NetworkReader):
         return self.sampler.batches(rows, seed)
 
 
-class TablesNoise(StatedNoise, frozen=True):
-    """The largest scale, and that of each table."""
-
-    scales: Annotated[list[Scale], told("a list of the scales of noise, one for each table")]
-
-
 class Parameters(Struct, frozen=True):
     """The network, the number of rows, and its noise unless the number was declared."""
 
@@ -62,7 +55,7 @@ def open_network(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArra
     parameters = read_parameters(folder, manifest, Parameters)
     network = _network(folder, manifest, parameters)
     rows_noise = parameters.rows_noise.known if parameters.rows_noise else None
-    noises = _noises(folder, manifest, len(network.measured))
+    noises = noise_of_tables(folder, manifest, len(network.measured))
     names = [f"marginal_{i}" for i in range(len(network.measured))]
     check_arrays(folder, manifest, set(names))
     arrays = {
@@ -82,14 +75,6 @@ def _network(folder: Path, manifest: Manifest, parameters: Parameters) -> Networ
         return Network.from_dict(manifest.schema, parameters.network)
     except ReleaseError as problem:
         raise ReleaseError(f"{folder}: {problem}") from None
-
-
-def _noises(folder: Path, manifest: Manifest, tables: int) -> list[KnownNoise]:
-    """The noise of each table."""
-    noise = read_noise(folder, manifest, TablesNoise)
-    if len(noise.scales) != tables:
-        raise ReleaseError(f"{folder}: the manifest must describe the noise of every table")
-    return [noise.of(scale) for scale in noise.scales]
 
 
 READERS = {"network": open_network}

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from hushtable.compiled import compiled
 from hushtable.kernel.counting.count import CodedColumns
 
+# Rows whose cells are worked out at once: they stay in a core's cache.
+_ROWS = 2**16
+
 WORTH_THREADS = 20_000
 """Below this many rows a table is counted faster than a thread is started."""
 
@@ -57,6 +60,32 @@ class JointCounter:
                 narrow = np.uint16 if view.size <= 2**16 else np.int32
                 self._recoded[view.key] = view.groups.astype(narrow)[self._data.columns[view.axis]]
             return self._recoded[view.key]
+
+
+def count_rows(columns: Sequence[NDArray[Any]], counts: NDArray[np.int64]) -> None:
+    """Add each row to the cell that its codes name, in an array with an axis for each column."""
+    for column, size in zip(columns, counts.shape, strict=True):
+        if len(column) and int(column.max()) >= size:  # compiled code writes wherever it is told
+            raise ValueError("a code is beyond its axis")
+    flat = counts.reshape(-1)
+    places = np.cumprod([1, *counts.shape[:0:-1]], dtype=np.int64)[::-1]
+    for first in range(0, len(columns[0]), _ROWS):
+        codes = np.zeros(len(columns[0][first : first + _ROWS]), np.int64)
+        for column, place in zip(columns, places, strict=True):
+            _add_codes(codes, column[first : first + _ROWS], place)
+        _count(codes, flat)
+
+
+@compiled
+def _add_codes(codes: NDArray[np.int64], column: NDArray[Any], place: int) -> None:
+    for i in range(len(codes)):
+        codes[i] += np.int64(column[i]) * place
+
+
+@compiled
+def _count(codes: NDArray[np.int64], flat: NDArray[np.int64]) -> None:
+    for code in codes:
+        flat[code] += 1
 
 
 @compiled

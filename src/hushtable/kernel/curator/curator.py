@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,10 +22,16 @@ from hushtable.kernel.curator.closed_list import (
     check_transform,
 )
 from hushtable.kernel.curator.dense import add_noise, regions_eta
-from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts, split_data
+from hushtable.kernel.curator.holding import (
+    Holding,
+    dense_counts,
+    part_counts,
+    projected,
+    split_data,
+)
 from hushtable.kernel.curator.measurement import Measurement, Selection
 from hushtable.kernel.curator.network_scores import CandidateScores
-from hushtable.kernel.curator.partition import Partition, Regions, Whole
+from hushtable.kernel.curator.partition import Partition, Regions, View, Whole, check_views
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
 from hushtable.kernel.curator.sparse_summary import (
@@ -225,6 +232,24 @@ class Curator:
                 eta_sum=self._eta_sum,
             )
             for part, account in zip(parts, accounts, strict=True)
+        )
+
+    def project(self, views: Sequence[View]) -> Curator:
+        """A curator of some attributes alone, each at a level, that spends from the same account.
+
+        Every row becomes one row, so a person changes no more rows than before, and whatever is
+        asked of the new curator costs what its price says.
+        """
+        chosen = tuple(views)
+        check_views(self.shape, chosen)
+        if not chosen or len({view.axis for view in chosen}) < len(chosen):
+            raise OptionError("a projection has one attribute or more, each once")
+        return Curator(
+            projected(self.__held.data, chosen),
+            exposure=self._exposure,
+            account=self._account,
+            noise=self._noise,
+            eta_sum=self._eta_sum,
         )
 
     def _price(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import on_every_core
 from hushtable.kernel.counting import CodedColumns, Counts
-from hushtable.kernel.curator.partition import Codes, Partition
+from hushtable.kernel.counting.joint import count_rows
+from hushtable.kernel.curator.partition import Codes, Partition, View
 
 Holding = Counts | CodedColumns
 
@@ -30,9 +34,29 @@ def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
     if isinstance(data, Counts):
         _lay_out(data, dense)
     else:
-        for codes, rows in _chunks(data):
-            np.add.at(dense, codes, rows)
+        count_rows(data.columns, dense)
     return dense
+
+
+def projected(data: Holding, views: Sequence[View]) -> Holding:
+    """The same rows, each seen through some views alone: one row stays one row."""
+    shape = tuple(view.size for view in views)
+    if isinstance(data, CodedColumns):
+        columns = tuple(_seen(data.columns[view.axis], view) for view in views)
+        return CodedColumns(shape, columns)
+    along = np.unravel_index(data.codes, data.shape)
+    codes = np.ravel_multi_index([view.groups[along[view.axis]] for view in views], shape)
+    distinct, place = np.unique(codes, return_inverse=True)
+    counts = np.zeros(len(distinct), np.int64)
+    np.add.at(counts, place, data.counts)
+    return Counts(shape, distinct.astype(np.int64), counts)
+
+
+def _seen(column: NDArray[Any], view: View) -> NDArray[Any]:
+    """A column of codes as a column of groups, of the narrowest type; itself, where none differ."""
+    if view.size == len(view.groups) and np.array_equal(view.groups, np.arange(view.size)):
+        return column
+    return np.asarray(view.groups.astype(np.min_scalar_type(view.size - 1))[column])
 
 
 def _lay_out(data: Counts, dense: NDArray[np.int64]) -> None:

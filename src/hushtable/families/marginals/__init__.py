@@ -1,0 +1,1 @@
+"""Several small tables of a wide table, read together by least squares."""

@@ -1,0 +1,1 @@
+"""What this family asks of the curator. Small tables of a wide table."""

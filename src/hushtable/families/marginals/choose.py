@@ -1,0 +1,369 @@
+"""Which small tables to measure, and what share of ε each gets: a search by exact forecasts.
+
+The noise of a table with share θ has variance c·Πℓ²/θ², where ℓ is the number of coefficients that
+a row is in along an axis, one for plain counts. So a part R of the tables (`least_squares.py`) has
+V(R) = c / Σ θ²·t(R, S) over the tables S ⊇ R, with t = 1/(Πκ·Πℓ²), and the mean variance of a
+workload is f = Σ a(R)·V(R), with weights a(R) that follow from the workload. Two steps lower f:
+
+* Shares. With h(S) = Σ_{R⊆S} a(R)·V(R)²·θ²·t(R, S)/c, whose sum over S is f, the best shares
+  have θ = h/f. Moving θ towards it, θ·(h/(θf))^⅓, is a step that is exact where each part is told
+  by one table, and lowers f elsewhere in practice.
+* Tables. One attribute is added to a table, taken out or exchanged for another, two tables are
+  joined, or two attributes change places, as long as f falls. Such a search stops at the first
+  table set that no one step improves, so it begins at several: the asked tables themselves, and
+  designs in which any two or three attributes are together in as few blocks as can be (lines of
+  finite planes, hyperplanes of binary spaces).
+
+The same schema and workload give the same tables on every machine: steps are counted, not timed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Floats
+from hushtable.errors import OptionError
+from hushtable.families.marginals.designs import ORDERS, affine_lines, hyperplanes
+from hushtable.families.marginals.tables import MOST_AXES, subsets
+
+Axes = tuple[int, ...]
+
+# Starts that are followed, and steps that are tried from all of them together.
+_STARTS = 4
+_TRIES = 80_000
+_TRIES_PER_TABLE = 200
+# How much a step may raise the loss, at the beginning.
+_RISE = 0.002
+# Changes of the tables between two adjustments of all shares.
+_CHANGES = 12
+# A table whose share is less than this part of the largest is dropped.
+_NOTHING = 1e-4
+# Shares are written in parts of about this many.
+_UNITS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Parts whose variances count, with their weights: a workload, as far as tables go."""
+
+    sizes: tuple[int, ...]
+    weights: dict[Axes, float]
+    """a(R), for every part R of a question."""
+    asked: tuple[Axes, ...]
+    """The sets of attributes that are asked about."""
+    gains: tuple[float, ...]
+    """κ of each axis: of plain counts its size."""
+    levels: tuple[int, ...]
+    """How many coefficients a row is in, along each axis."""
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Sequence[int],
+        questions: Iterable[Question],
+        gains: Sequence[float] | None = None,
+        levels: Sequence[int] | None = None,
+    ) -> Wanted:
+        weights: dict[Axes, float] = {}
+        asked: dict[Axes, None] = {}
+        for question in questions:
+            asked[max(question, key=len)] = None
+            for part, weight in question.items():
+                weights[part] = weights.get(part, 0.0) + weight
+        kappas = tuple(sizes if gains is None else gains)
+        depths = tuple([1] * len(sizes) if levels is None else levels)
+        return cls(tuple(sizes), weights, tuple(asked), kappas, depths)
+
+    def cells(self, axes: Axes) -> int:
+        return math.prod(self.sizes[axis] for axis in axes)
+
+    def told(self, part: Axes, table: Axes) -> float:
+        """How well a table of share one tells a part: 1/(Πκ·Πℓ²)."""
+        others = math.prod(self.gains[axis] for axis in table if axis not in part)
+        return 1 / (others * math.prod(self.levels[axis] for axis in table) ** 2)
+
+
+Question = Mapping[Axes, float]
+"""What counts over some attributes ask of each part of their table."""
+
+
+def boxes_of(axes: Axes, own: Sequence[float], mean: Sequence[float], weight: float) -> Question:
+    """Boxes with k of the n codes of each axis: `own` is the mean of k − k²/n, `mean` of k²/n²."""
+    return {
+        part: weight * math.prod(own[i] if a in part else mean[i] for i, a in enumerate(axes))
+        for part in subsets(axes)
+    }
+
+
+def cells_of(axes: Axes, sizes: Sequence[int], weight: float = 1.0) -> Question:
+    """Every single cell of a table."""
+    own = [1 - 1 / sizes[axis] for axis in axes]
+    return boxes_of(axes, own, [1 / sizes[axis] ** 2 for axis in axes], weight)
+
+
+@dataclass(eq=False)
+class Design:
+    """Tables with their shares of ε, and the forecast that follows; changed in place."""
+
+    wanted: Wanted
+    tables: list[Axes]
+    shares: Floats
+    known: _Parts = field(repr=False)
+
+    @classmethod
+    def of(cls, wanted: Wanted, tables: Iterable[Axes], known: _Parts | None = None) -> Design:
+        listed = list(dict.fromkeys(tables))
+        even = np.full(len(listed), 1 / len(listed))
+        return cls(wanted, listed, even, known or _Parts(wanted))
+
+    @property
+    def loss(self) -> float:
+        """f, for c = 1; infinite where a question cannot be answered."""
+        told = self._told()
+        return float((self.known.weights / told).sum()) if told.all() else math.inf
+
+    def _told(self) -> Floats:
+        """1/V of every part."""
+        parts, tables, gains = self._incidence()
+        told = np.bincount(parts, self.shares[tables] ** 2 * gains, len(self.known.weights))
+        return told.astype(np.float64, copy=False)
+
+    def _incidence(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        rows = [self.known.of(table) for table in self.tables]
+        tables = np.repeat(np.arange(len(rows)), [len(parts) for parts, _ in rows])
+        return (
+            np.concatenate([parts for parts, _ in rows]),
+            tables,
+            np.concatenate([gains for _, gains in rows]),
+        )
+
+    def adjust(self, steps: int) -> None:
+        """Move the shares towards their best, and drop tables that get none."""
+        self.improve_shares(steps)
+        self._drop_small()
+
+    def improve_shares(self, steps: int) -> None:
+        """Move the shares towards their best."""
+        parts, tables, gains = self._incidence()
+        weights, last = self.known.weights, math.inf
+        for _ in range(steps):
+            informed = self.shares[tables] ** 2 * gains
+            told = np.bincount(parts, informed, len(weights))
+            loss = float((weights / told).sum())
+            if not last - loss > 1e-7 * loss:
+                break
+            last = loss
+            heard = np.bincount(tables, (weights / told**2)[parts] * informed, len(self.tables))
+            self.shares = np.maximum(self.shares**2 * heard / loss, 1e-99) ** (1 / 3)
+            self.shares /= self.shares.sum()
+
+    def _drop_small(self) -> None:
+        keep = self.shares > _NOTHING * self.shares.max()
+        kept = [table for table, held in zip(self.tables, keep, strict=True) if held]
+        if not keep.all():
+            fewer = Design(
+                self.wanted, kept, self.shares[keep] / self.shares[keep].sum(), self.known
+            )
+            if fewer.loss <= 1.001 * self.loss:
+                self.tables, self.shares = fewer.tables, fewer.shares
+
+    def search(self, tries: int, most: int) -> None:
+        """Change tables, one step at a time; steps that raise the loss a little are taken too, ever
+        fewer of them, and the best tables met are kept."""
+        random = np.random.default_rng(0)
+        told, loss, changes = self._told(), self.loss, 0
+        best = loss, self.tables, self.shares
+        for done in range(tries):
+            gone, come = _step(self.tables, self.shares, len(self.wanted.sizes), random)
+            if not come or not all(self._may_be(table, most) for table, _ in come):
+                continue
+            after = self._told_after(told, gone, come)
+            changed = float((self.known.weights / after).sum()) if after.min() > 0 else math.inf
+            if changed < loss * (1 + _RISE * (1 - done / tries) ** 2 * random.exponential()):
+                self._replace(gone, come)
+                told, loss, changes = after, changed, changes + 1
+                if changes % _CHANGES == 0:
+                    self.adjust(5)
+                    told, loss = self._told(), self.loss
+                best = min(best, (loss, self.tables, self.shares), key=lambda found: found[0])
+        _, self.tables, self.shares = best
+        self.adjust(300)
+
+    def _may_be(self, table: Axes, most: int) -> bool:
+        return 0 < len(table) <= MOST_AXES and self.wanted.cells(table) <= most
+
+    def _told_after(
+        self, told: Floats, gone: Sequence[int], come: Sequence[tuple[Axes, float]]
+    ) -> Floats:
+        """1/V of every part, if some tables go and others come; what rounding leaves is nothing."""
+        after = told.copy()
+        for number in gone:
+            parts, gains = self.known.of(self.tables[number])
+            after[parts] -= self.shares[number] ** 2 * gains
+        after[after < 1e-9 * told] = 0.0
+        for table, share in come:
+            parts, gains = self.known.of(table)
+            after[parts] += share**2 * gains
+        return after
+
+    def _replace(self, gone: Sequence[int], come: Sequence[tuple[Axes, float]]) -> None:
+        held = {
+            table: share
+            for number, (table, share) in enumerate(zip(self.tables, self.shares, strict=True))
+            if number not in gone
+        }
+        for table, share in come:
+            held[table] = held.get(table, 0.0) + share
+        self.tables, self.shares = list(held), np.array(list(held.values()))
+
+
+class _Parts:
+    """The parts that count, numbered, and how well each table tells them."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._numbers = {part: number for number, part in enumerate(wanted.weights)}
+        self._ways = max(map(len, wanted.weights))
+        self._known: dict[Axes, tuple[NDArray[np.intp], Floats]] = {}
+        self.weights = np.array(list(wanted.weights.values()))
+
+    def of(self, table: Axes) -> tuple[NDArray[np.intp], Floats]:
+        """The numbers of the parts of a table, and how well it tells each."""
+        if table not in self._known:
+            found = (itertools.combinations(table, ways) for ways in range(self._ways + 1))
+            held = [part for part in itertools.chain(*found) if part in self._numbers]
+            self._known[table] = (
+                np.array([self._numbers[part] for part in held], np.intp),
+                np.array([self._wanted.told(part, table) for part in held]),
+            )
+        return self._known[table]
+
+
+Step = tuple[list[int], list[tuple[Axes, float]]]
+"""Tables that go, by their numbers, and those that come, with their shares."""
+
+
+def _step(tables: Sequence[Axes], shares: Floats, axes: int, random: np.random.Generator) -> Step:
+    """A change of one or two tables, at random."""
+    kind, one, other, pick, put = random.random(5)
+    first, second = int(one * len(tables)), int(other * len(tables))
+    table, share = tables[first], shares[first]
+    outside = [axis for axis in range(axes) if axis not in table]
+    leaving = table[int(pick * len(table))]
+    entering = outside[int(put * len(outside))] if outside else leaving
+    if kind < 0.4:
+        return [first], [(_exchanged(table, leaving, entering), share)]
+    if kind < 0.55:
+        return [first], [(tuple(sorted({*table, entering})), share)]
+    if kind < 0.7:
+        return [first], [(tuple(axis for axis in table if axis != leaving), share)]
+    if first == second:
+        return [], []
+    another, its_share = tables[second], shares[second]
+    if kind < 0.85:
+        return [first, second], [(tuple(sorted({*table, *another})), share + its_share)]
+    mine = [axis for axis in table if axis not in another]
+    theirs = [axis for axis in another if axis not in table]
+    if not mine or not theirs:
+        return [], []
+    leaving, entering = mine[int(pick * len(mine))], theirs[int(put * len(theirs))]
+    return [first, second], [
+        (_exchanged(table, leaving, entering), share),
+        (_exchanged(another, entering, leaving), its_share),
+    ]
+
+
+def _exchanged(table: Axes, leaving: int, entering: int) -> Axes:
+    return tuple(sorted({entering if axis == leaving else axis for axis in table}))
+
+
+# ── where to begin ───────────────────────────────────────────────────────────────────────────────
+
+
+def best_tables(wanted: Wanted, most: int) -> Design:
+    """The best tables that were found, none of more than `most` cells."""
+    tries = min(_TRIES, _TRIES_PER_TABLE << len(wanted.sizes))
+    starts = _first_designs(wanted, most)
+    if len(_largest(wanted.asked)) == 1:  # one table holds all that is asked
+        return starts[0]
+    for design in starts[:_STARTS]:
+        design.search(tries // _STARTS, most)
+    return min(starts, key=lambda design: design.loss)
+
+
+def first_tables(wanted: Wanted, most: int) -> Design:
+    """The best tables to begin with: good ones, without a search."""
+    return _first_designs(wanted, most)[0]
+
+
+def _first_designs(wanted: Wanted, most: int) -> list[Design]:
+    """Where a search begins, the best first."""
+    known, starts = _Parts(wanted), []
+    for tables in _starts(wanted):
+        if all(wanted.cells(table) <= most and len(table) <= MOST_AXES for table in tables):
+            design = Design.of(wanted, tables, known)
+            if design.loss < math.inf:
+                design.adjust(30)
+                starts.append(design)
+    if not starts:
+        raise OptionError(f"a table that is asked for has more than {most:,} cells")
+    return sorted(starts, key=lambda design: design.loss)
+
+
+def _starts(wanted: Wanted) -> Iterator[list[Axes]]:
+    """The asked tables, without those inside others; and designs that hold them all."""
+    ways = max(map(len, wanted.asked))
+    yield _largest(wanted.asked)
+    used = sorted({axis for asked in wanted.asked for axis in asked})
+    for room in (4, 8, 16, 32, 64):
+        groups = _packed(used, wanted.sizes, room)
+        if ways <= len(groups) < len(used):
+            yield [
+                tuple(sorted(itertools.chain(*some)))
+                for some in itertools.combinations(groups, ways)
+            ]
+    if ways == 2:
+        for order in ORDERS:
+            if order**2 >= len(used) > order:
+                yield _renamed(affine_lines(order), used)
+    if ways == 3 and 4 < len(used) <= 32:
+        yield _renamed(hyperplanes((len(used) - 1).bit_length()), used)
+
+
+def _packed(used: Sequence[int], sizes: Sequence[int], room: int) -> list[Axes]:
+    """Attributes in groups of at most so many combinations of codes, unless one alone has more."""
+    groups: list[list[int]] = []
+    for axis in sorted(used, key=lambda axis: -sizes[axis]):
+        for group in groups:
+            if math.prod(sizes[other] for other in (*group, axis)) <= room:
+                group.append(axis)
+                break
+        else:
+            groups.append([axis])
+    return [tuple(group) for group in groups]
+
+
+def _largest(asked: Sequence[Axes]) -> list[Axes]:
+    sets = sorted({frozenset(axes) for axes in asked}, key=len, reverse=True)
+    kept: list[frozenset[int]] = []
+    for one in sets:
+        if not any(one <= other for other in kept):
+            kept.append(one)
+    return [tuple(sorted(one)) for one in kept]
+
+
+def _renamed(blocks: Iterable[Iterable[int]], used: Sequence[int]) -> list[Axes]:
+    """Blocks of points as tables: points beyond the attributes are left out."""
+    tables = {tuple(sorted(used[p] for p in block if p < len(used))) for block in blocks}
+    return sorted(table for table in tables if table)
+
+
+def whole_shares(shares: Floats) -> tuple[int, ...]:
+    """Shares as whole numbers, none of them nothing."""
+    return tuple(max(1, int(share)) for share in np.floor(shares / shares.sum() * _UNITS))

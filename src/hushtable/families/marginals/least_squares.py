@@ -1,0 +1,188 @@
+"""Least squares over small tables of one wide table, in closed form.
+
+Each table S has independent noise of variance v on every coefficient; an attribute has the same
+transform in all tables, with its κ and u (`axes.py`; of plain counts κ is the number of codes and u
+is even). The *part* of a table that belongs to a set R of its attributes is what is left of it when
+it is summed down to R and u·total is taken off along every axis of R: what R adds to the tables of
+fewer attributes. The parts of one table are uncorrelated, and that of R has a covariance that is
+v·Πκ, over the axes of S∖R, times what depends on R alone. Several tables tell the same part:
+
+    part(R) = V(R) · Σ part(R, S) / (v·Πκ)  over all S ⊇ R,     1/V(R) = Σ 1 / (v·Πκ),
+
+and any table T ⊆ S, for a measured S, is the sum over all R ⊆ T of part(R), with u along the axes
+of T∖R. This is the generalised least squares solution: all tables agree, and every answer is a
+weighted sum of the noisy coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Floats, Integers
+from hushtable.families.marginals.asked import Asked
+from hushtable.families.marginals.axes import ReadAxis
+from hushtable.families.marginals.tables import subsets
+from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.query.law import NoiseSum
+
+Axes = tuple[int, ...]
+ReadTable = Callable[[], NDArray[np.int64]]
+
+# Weights need no more: next to such a table every other tells nothing.
+_LEAST_VARIANCE = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A noisy table: its axes in order, what reads it, and the noise of each coefficient."""
+
+    axes: Axes
+    read: ReadTable
+    noise: KnownNoise
+
+
+@dataclass(frozen=True, eq=False)
+class Agreeing:
+    """Tables that are read together."""
+
+    along: Mapping[int, ReadAxis]
+    tables: Sequence[Measured]
+    _parts: dict[Axes, Floats] = field(default_factory=dict)
+    _variances: dict[Axes, float] = field(default_factory=dict)
+
+    @cached_property
+    def _holders(self) -> dict[int, frozenset[int]]:
+        """The tables that each axis is in."""
+        return {
+            axis: frozenset(i for i, table in enumerate(self.tables) if axis in table.axes)
+            for axis in self.along
+        }
+
+    def holders(self, axes: Axes) -> list[int]:
+        """The tables that have all these axes."""
+        found = frozenset(range(len(self.tables)))
+        for axis in axes:
+            found &= self._holders.get(axis, frozenset())
+        return sorted(found)
+
+    def answers(self, axes: Axes) -> bool:
+        """Whether some table has all these axes."""
+        return bool(self.holders(axes))
+
+    def precision(self, part: Axes, number: int) -> float:
+        """1/(v·Πκ): how well a table tells a part."""
+        table = self.tables[number]
+        others = math.prod(self.along[axis].gain for axis in table.axes if axis not in part)
+        return 1 / others / max(table.noise.variance, _LEAST_VARIANCE)
+
+    def part_variance(self, part: Axes) -> float:
+        """V(R)."""
+        if part not in self._variances:
+            told = math.fsum(self.precision(part, number) for number in self.holders(part))
+            self._variances[part] = 1 / told
+        return self._variances[part]
+
+    def part(self, part: Axes) -> Floats:
+        """part(R): the weighted mean of what all tables tell of it."""
+        if part not in self._parts:
+            total: Floats = np.zeros(())
+            for number in self.holders(part):
+                total = total + self.precision(part, number) * self._summed(part, number)
+            for i, axis in enumerate(part):
+                read = self.along[axis]
+                counts = read.reading.inverse(total, i)
+                sums = counts.sum(axis=i, keepdims=True)
+                total = counts - sums * _shaped(read.even, i, len(part))
+            self._parts[part] = self.part_variance(part) * total
+        return self._parts[part]
+
+    def _summed(self, part: Axes, number: int) -> Floats:
+        """The coefficients of a table, summed down to some of its axes."""
+        table = self.tables[number]
+        values = np.asarray(table.read(), np.float64)
+        for i in reversed(range(len(table.axes))):
+            axis = table.axes[i]
+            if axis not in part:
+                values = np.tensordot(values, self.along[axis].whole, axes=(i, 0))
+        return values
+
+    def table(self, axes: Axes) -> Floats:
+        """The least squares estimate of the table of these axes."""
+        estimate = np.zeros([self.along[axis].size for axis in axes])
+        for part in subsets(axes):
+            lengths = [self.along[axis].size if axis in part else 1 for axis in axes]
+            spread = self.part(part).reshape(lengths)
+            for i, axis in enumerate(axes):
+                if axis not in part:
+                    spread = spread * _shaped(self.along[axis].even, i, len(axes))
+            estimate += spread
+        return estimate
+
+    def variance(self, asked: Asked) -> float:
+        """The variance of an answer: Σ V(R)·‖weights of the part of R‖²."""
+        return math.fsum(
+            self.part_variance(part) * float((asked.counts(part) * weights**2).sum())
+            for part, weights in asked.parts().items()
+        )
+
+    def range_variances(self, axes: Axes, starts: Integers, stops: Integers) -> Floats:
+        """The variances of many boxes over the same axes."""
+        own = [self.along[a].own(starts[:, i], stops[:, i]) for i, a in enumerate(axes)]
+        share = [self.along[a].shares(starts[:, i], stops[:, i]) ** 2 for i, a in enumerate(axes)]
+        total = np.zeros(len(starts))
+        for part in subsets(axes):
+            factors = [own[i] if axis in part else share[i] for i, axis in enumerate(axes)]
+            total += self.part_variance(part) * math.prod(factors, start=np.ones(len(starts)))
+        return total
+
+    def law(self, asked: Asked) -> NoiseSum:
+        """The law of the noise in an answer: a weight for each class of each table's cells."""
+        parts = asked.parts()
+        terms: dict[tuple[float, KnownNoise], int] = {}
+        for number, table in enumerate(self.tables):
+            shared = tuple(axis for axis in asked.axes if axis in table.axes)
+            others = [_classes(self.along[a].whole) for a in table.axes if a not in shared]
+            weights = _outer([self._weights(parts, asked, shared, number), *(w for w, _ in others)])
+            counts = _outer([asked.counts(shared), *(c for _, c in others)])
+            sizes, numbers = weights.reshape(-1).tolist(), counts.reshape(-1).tolist()
+            for size, count in zip(sizes, numbers, strict=True):
+                key = abs(size), table.noise
+                terms[key] = terms.get(key, 0) + int(count)
+        return NoiseSum.weighted(terms)
+
+    def _weights(
+        self, parts: Mapping[Axes, Floats], asked: Asked, shared: Axes, number: int
+    ) -> Floats:
+        """The weights of a table's cells, by the classes of the axes it shares with a question."""
+        whole = asked.whole(shared)
+        total: Floats = np.zeros(())
+        for part in subsets(shared):
+            share = self.precision(part, number) * self.part_variance(part)
+            kept = iter(parts[part].shape)
+            weights = parts[part].reshape([next(kept) if axis in part else 1 for axis in shared])
+            for i, axis in enumerate(shared):
+                if axis not in part:
+                    weights = weights * _shaped(whole[i], i, len(shared))
+            total = total + share * weights
+        return total
+
+
+def _shaped(values: Floats, place: int, axes: int) -> Floats:
+    """Values along one of several axes."""
+    return values.reshape([-1 if i == place else 1 for i in range(axes)])
+
+
+def _classes(whole: Floats) -> tuple[Floats, Integers]:
+    """The distinct weights of a total, and how many coefficients have each."""
+    found, counts = np.unique(whole.round(12), return_counts=True)
+    return found, counts
+
+
+def _outer(along: Iterable[NDArray[np.generic]]) -> NDArray[np.generic]:
+    return reduce(np.multiply.outer, along)

@@ -1,0 +1,389 @@
+"""Answers from noisy small tables of a wide table, and the exact law of their noise.
+
+Tables in which every attribute stands at one level form a *layer*, which is read by least squares
+(`least_squares.py`). Where an attribute stands at several levels there are several layers: their
+answers are independent, and are averaged by their variances, which are known beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Floats, Integers
+from hushtable.errors import QueryError
+from hushtable.families.marginals.asked import Asked, rows_asked
+from hushtable.families.marginals.axes import ReadAxis
+from hushtable.families.marginals.least_squares import Agreeing, Axes, Measured, ReadTable
+from hushtable.families.marginals.tables import (
+    MOST_AXES,
+    MOST_LAYERS,
+    MOST_TABLES,
+    SmallTable,
+    Transforms,
+    groups_at,
+    transform_at,
+)
+from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.query.batch import accumulate, box_sums, cells_as_ranges
+from hushtable.query.box import Box, Boxes, CodeSet
+from hushtable.query.cutting import AxisRanges, Cuts
+from hushtable.query.law import NoiseLaw, NoiseSum
+from hushtable.query.reader import Estimates
+from hushtable.query.sums import sums_by_group
+from hushtable.schema import Schema
+
+NOTE = "least squares over noisy tables of a few attributes each"
+# Tables that a refusal names.
+_NAMED = 3
+# Variances are compared down to this.
+_LEAST = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Tables that are read together; of an attribute at a level, where its groups of codes end."""
+
+    agreeing: Agreeing
+    edges: Mapping[int, Integers]
+    _tables: dict[Axes, Floats] = field(default_factory=dict)
+    _sums: dict[Axes, Floats] = field(default_factory=dict)
+
+    def table(self, axes: Axes) -> Floats:
+        """The estimated table of some attributes."""
+        if axes not in self._tables:
+            self._tables[axes] = self.agreeing.table(axes)
+        return self._tables[axes]
+
+    def sums(self, axes: Axes) -> Floats:
+        """The same table, each cell with all that come before it along every axis."""
+        if axes not in self._sums:
+            table = self.table(axes)
+            self._sums[axes] = accumulate(table.copy()) if axes else table
+        return self._sums[axes]
+
+    def places(self, axis: int, ends: Integers) -> Integers | None:
+        """Ends of ranges of codes as ends of ranges of groups; None where one cuts a group."""
+        if axis not in self.edges:
+            return ends
+        edges = self.edges[axis]
+        found = np.searchsorted(edges, ends)
+        return found if np.array_equal(edges[found], ends) else None
+
+    def box(self, axes: Axes, box: Box) -> Box | None:
+        """A box along some axes, as groups of codes; None where it cuts one."""
+        sets = []
+        for axis in axes:
+            ends = self.places(axis, _ends(box.sets[axis].intervals))
+            if ends is None:
+                return None
+            sets.append(CodeSet.of(*((start, stop) for start, stop in ends.tolist())))
+        return Box(tuple(sets))
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Boxes and cuts over a few axes, as one layer sees them."""
+
+    layer: Layer
+    axes: Axes
+    boxes: tuple[Box, ...]
+    cuts: Cuts
+    """Axes are numbered within `axes`."""
+
+    @classmethod
+    def of(cls, layer: Layer, axes: Axes, boxes: Boxes, cuts: Cuts) -> _Question | None:
+        """None where a layer does not have these attributes, or not so finely."""
+        if not layer.agreeing.answers(axes):
+            return None
+        ends = [layer.places(axis, _ends(ranges)) for axis, ranges in cuts]
+        found = [one for one in ends if one is not None]
+        seen = [layer.box(axes, box) for box in boxes]
+        held = [box for box in seen if box is not None]
+        if len(held) < len(boxes) or len(found) < len(cuts):
+            return None
+        numbered = [axes.index(axis) for axis, _ in cuts]
+        return cls(layer, axes, tuple(held), list(zip(numbered, found, strict=True)))
+
+    def rows(self) -> tuple[list[Asked], NDArray[np.intp]]:
+        """The distinct rows of the answer, and which of them each row is."""
+        along = [self.layer.agreeing.along[axis] for axis in self.axes]
+        return rows_asked(self.axes, self.boxes, self.cuts, along)
+
+    def values(self) -> Floats:
+        """The estimated counts, row by row."""
+        return sums_by_group(self.layer.table(self.axes), self.boxes, self.cuts).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalsReader:
+    """The tables of a release, as something that answers."""
+
+    schema: Schema
+    tables: tuple[SmallTable, ...]
+    layers: tuple[Layer, ...]
+
+    note = NOTE
+    estimate = False
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        tables: Sequence[SmallTable],
+        noises: Sequence[KnownNoise],
+        reads: Sequence[ReadTable],
+        transforms: Transforms,
+    ) -> MarginalsReader:
+        """What answers from some tables, each with its noise."""
+        measured = [
+            Measured(table.axes, read, noise)
+            for table, read, noise in zip(tables, reads, noises, strict=True)
+        ]
+        layers = [
+            _layer(schema, [tables[i] for i in some], [measured[i] for i in some], transforms)
+            for some in layers_of(tables)
+        ]
+        return cls(schema, tuple(tables), tuple(layers))
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The attributes of each table, as a setting lists them."""
+        return tuple(table.name(self.schema) for table in self.tables)
+
+    @property
+    def first_cell(self) -> Boxes:
+        """A cell of the first table."""
+        ends = {}
+        for seen in self.tables[0].seen:
+            groups = groups_at(self.schema, seen)
+            ends[seen.axis] = CodeSet.of((0, int(np.searchsorted(groups, 1))))
+        full = Box.full(self.schema.shape)
+        return (Box(tuple(ends.get(axis, codes) for axis, codes in enumerate(full.sets))),)
+
+    def law(self, boxes: Boxes) -> NoiseLaw:
+        """The law of the noise in the count of disjoint boxes."""
+        return self._laws(self._questions(boxes, ()))[0][0]
+
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The estimated count of disjoint boxes, and the law of its noise."""
+        return self.group(boxes, ()).only()
+
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        if not all(len(ranges) for _, ranges in cuts):
+            return Estimates(np.zeros(0), (), np.zeros(0, np.intp))
+        questions = self._questions(boxes, cuts)
+        laws, law_of_row, shares = self._laws(questions)
+        values = sum(
+            share[law_of_row] * question.values()
+            for question, share in zip(questions, shares, strict=True)
+        )
+        return Estimates(np.asarray(values), tuple(laws), law_of_row)
+
+    def _questions(self, boxes: Boxes, cuts: Cuts) -> list[_Question]:
+        """The question as each layer sees it that can answer it.
+
+        An axis that is asked for as a whole needs no table: nothing is cut, whatever is said.
+        """
+        shape = self.schema.shape
+        cuts = [(axis, ends) for axis, ends in cuts if not _is_whole(ends, shape[axis])]
+        grouped = {axis for axis, _ in cuts}
+        axes = tuple(
+            axis
+            for axis, size in enumerate(shape)
+            if axis in grouped or any(box.sets[axis].count < size for box in boxes)
+        )
+        seen = (_Question.of(layer, axes, boxes, cuts) for layer in self.layers)
+        found = [question for question in seen if question is not None]
+        if not found:
+            self._refuse(axes)
+        return found
+
+    def _laws(
+        self, questions: Sequence[_Question]
+    ) -> tuple[list[NoiseSum], NDArray[np.intp], list[Floats]]:
+        """The distinct laws of the rows, which of them each has, and each layer's share in it."""
+        rows = [question.rows() for question in questions]
+        kinds, law_of_row = np.unique(
+            np.stack([which for _, which in rows]), axis=1, return_inverse=True
+        )
+        asked = [[of[number] for number in kind] for (of, _), kind in zip(rows, kinds, strict=True)]
+        agreeing = [question.layer.agreeing for question in questions]
+        shares = _shares(
+            [
+                [read.variance(row) for row in rows]
+                for read, rows in zip(agreeing, asked, strict=True)
+            ]
+        )
+        laws = [
+            _averaged(
+                (share[k], read.law(rows[k]))
+                for share, read, rows in zip(shares, agreeing, asked, strict=True)
+            )
+            for k in range(kinds.shape[1])
+        ]
+        return laws, law_of_row.reshape(-1), shares
+
+    def _refuse(self, axes: Axes) -> NoReturn:
+        """Say which tables are nearest to the one that a question needs."""
+        names = " and ".join(self.schema.attributes[axis].name for axis in axes)
+        near = sorted(self.tables, key=lambda table: -len(set(table.axes) & set(axes)))[:_NAMED]
+        listed = ", ".join(table.name(self.schema) for table in near)
+        joined = " together" if len(axes) > 1 else ""
+        raise QueryError(
+            f"no table of this release tells {names}{joined} as finely as asked;"
+            f" the nearest: {listed}"
+        )
+
+    # ── cells and ranges ─────────────────────────────────────────────────────────────────────────
+
+    def cells(self) -> NDArray[np.float64]:
+        """The estimated count of every cell, where one table has all attributes."""
+        shape = self.schema.shape
+        axes = tuple(axis for axis, size in enumerate(shape) if size > 1)
+        if not any(layer.agreeing.answers(axes) for layer in self.layers):
+            self._refuse(axes)
+        every = [(axis, _each(size)) for axis, size in enumerate(shape)]
+        return self.group((Box.full(shape),), every).values.reshape(shape)
+
+    def fresh_cells(self) -> NDArray[np.float64]:
+        """The estimated count of every cell, in memory of its own."""
+        return self.cells()
+
+    def cell_variances(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The noise variance of each of many cells."""
+        return self.range_variances(*cells_as_ranges(codes))
+
+    def range_variances(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The noise variance of each of many boxes."""
+        variances = np.zeros(len(starts))
+        for lot, axes in self._alike(starts, stops):
+            told = [found[-1] for found in self._layers(axes, starts[lot], stops[lot])]
+            variances[lot] = 1 / np.sum(told, axis=0)
+        return variances
+
+    def ranges(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The estimated counts of many boxes, and their noise variances."""
+        values, variances = np.zeros(len(starts)), np.zeros(len(starts))
+        for lot, axes in self._alike(starts, stops):
+            told = np.zeros(len(lot))
+            for layer, low, high, precision in self._layers(axes, starts[lot], stops[lot]):
+                told += precision * box_sums(layer.sums(axes), low, high)
+                variances[lot] += precision
+            values[lot] = told / variances[lot]
+        return values, 1 / variances
+
+    def _alike(self, starts: Integers, stops: Integers) -> Iterator[tuple[NDArray[np.intp], Axes]]:
+        """Boxes that have conditions on the same attributes, and these."""
+        whole = (starts == 0) & (stops == np.array(self.schema.shape))
+        patterns, which = np.unique(~whole, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            yield (
+                np.flatnonzero(which.reshape(-1) == number),
+                tuple(np.flatnonzero(pattern).tolist()),
+            )
+
+    def _layers(
+        self, axes: Axes, starts: Integers, stops: Integers
+    ) -> list[tuple[Layer, Integers, Integers, Floats]]:
+        """The layers that answer boxes over these axes: where these lie in each, and how precisely
+        it answers."""
+        found = []
+        for layer in self.layers:
+            found_ends = (layer.places(a, np.stack([starts[:, a], stops[:, a]], 1)) for a in axes)
+            ends = [one for one in found_ends if one is not None]
+            if not layer.agreeing.answers(axes) or len(ends) < len(axes):
+                continue
+            low, high = np.stack(ends, axis=2).transpose(1, 0, 2) if axes else (starts[:, :0],) * 2
+            variances = layer.agreeing.range_variances(axes, low, high)
+            found.append((layer, low, high, 1 / np.maximum(variances, _LEAST)))
+        if not found:
+            self._refuse(axes)
+        return found
+
+
+def may_be_measured(tables: Sequence[SmallTable]) -> bool:
+    """Whether tables are small enough, and few enough in number and levels, to be read."""
+    if not tables or len(tables) > MOST_TABLES:
+        return False
+    few = all(0 < len(table.axes) <= MOST_AXES for table in tables)
+    levels = {seen for table in tables for seen in table.seen if seen.level is not None}
+    return few and (len(levels) == 0 or len(layers_of(tables, MOST_LAYERS + 1)) <= MOST_LAYERS)
+
+
+def layers_of(tables: Sequence[SmallTable], most: int | None = None) -> list[list[int]]:
+    """The tables in layers, each table in the first that it fits: every attribute has one level.
+
+    With `most`, no more than so many layers are made.
+    """
+    layers: list[tuple[dict[int, int | None], list[int]]] = []
+    for number, table in enumerate(tables):
+        for levels, members in layers:
+            if all(levels.get(axis, level) == level for axis, level in table.levels.items()):
+                levels |= table.levels
+                members.append(number)
+                break
+        else:
+            layers.append((dict(table.levels), [number]))
+            if len(layers) == most:
+                break
+    return [members for _, members in layers]
+
+
+def _layer(
+    schema: Schema,
+    tables: Sequence[SmallTable],
+    measured: Sequence[Measured],
+    transforms: Transforms,
+) -> Layer:
+    every = {seen.axis: seen for table in tables for seen in table.seen}
+    along = {
+        axis: ReadAxis.of(transform_at(schema, seen, transforms)) for axis, seen in every.items()
+    }
+    edges = {
+        axis: _edges(groups_at(schema, seen))
+        for axis, seen in every.items()
+        if seen.level is not None
+    }
+    return Layer(Agreeing(along, measured), edges)
+
+
+def _edges(groups: Integers) -> Integers:
+    """Where each group of codes begins, and where the last one ends."""
+    return np.searchsorted(groups, np.arange(int(groups[-1]) + 2))
+
+
+def _ends(ranges: AxisRanges | tuple[tuple[int, int], ...]) -> Integers:
+    return np.array(ranges, np.int64).reshape(-1, 2)
+
+
+def _is_whole(ranges: AxisRanges, size: int) -> bool:
+    return len(ranges) == 1 and tuple(ranges[0]) == (0, size)
+
+
+def _each(size: int) -> Integers:
+    codes = np.arange(size)
+    return np.stack([codes, codes + 1], axis=1)
+
+
+def _shares(variances: Sequence[Sequence[float]]) -> list[Floats]:
+    """What each layer counts in an average of independent answers: by 1/variance."""
+    precision = 1 / np.maximum(np.array(variances), _LEAST)
+    return list(precision / precision.sum(axis=0))
+
+
+def _averaged(laws: Iterable[tuple[float, NoiseSum]]) -> NoiseSum:
+    """The law of a weighted mean of independent answers."""
+    terms: dict[tuple[float, KnownNoise], int] = {}
+    for share, law in laws:
+        for weight, noise, count in law.terms:
+            key = share * weight, noise
+            terms[key] = terms.get(key, 0) + count
+    return NoiseSum.weighted(terms)

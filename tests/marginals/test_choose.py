@@ -1,0 +1,82 @@
+"""The search for tables: designs hold what they say, and errors are as small as known ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from hushtable.families.marginals.choose import Design, Wanted, best_tables, cells_of, whole_shares
+from hushtable.families.marginals.designs import ORDERS, affine_lines, hyperplanes
+
+ADULT = (32, 9, 32, 16, 16, 7, 15, 6, 5, 2, 32, 32, 32, 42, 2)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_two_points_of_a_plane_are_on_one_line(order: int) -> None:
+    pairs = [p for line in affine_lines(order) for p in itertools.combinations(sorted(line), 2)]
+    assert len(set(pairs)) == len(pairs) == math.comb(order**2, 2)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_three_points_of_a_binary_space_are_in_a_hyperplane(dimension: int) -> None:
+    planes = [set(plane) for plane in hyperplanes(dimension)]
+    assert len(planes) == 2 ** (dimension + 1) - 2
+    for some in itertools.combinations(range(2**dimension), min(3, 2 ** (dimension - 1))):
+        assert any(set(some) <= plane for plane in planes)
+
+
+def wanted(sizes: tuple[int, ...], ways: int) -> Wanted:
+    sets = list(itertools.combinations(range(len(sizes)), ways))
+    return Wanted.of(sizes, [cells_of(axes, sizes, 1 / len(sets)) for axes in sets])
+
+
+def rmse(design: Design) -> float:
+    """The error of a cell at ε = 1, for noise of variance 2/θ²."""
+    return math.sqrt(2 * design.loss)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ways", "most"),
+    [
+        ((2,) * 16, 2, 34.1),  # the affine plane of order 4
+        ((2,) * 16, 3, 72.5),
+        ((4,) * 12, 2, 50.0),
+        ((4,) * 12, 3, 139),
+        ((2, 2, 2, 3, 3, 5, 5, 8, 10, 16, 50, 100), 3, 148),
+        (ADULT, 1, 19.4),
+        (ADULT, 2, 122.1),
+        (ADULT, 3, 477),
+    ],
+)
+def test_errors_are_as_small_as_the_best_that_are_known(
+    sizes: tuple[int, ...], ways: int, most: float
+) -> None:
+    found = best_tables(wanted(sizes, ways), 2**20)
+    assert rmse(found) <= most
+    for axes in itertools.combinations(range(len(sizes)), ways):
+        assert any(set(axes) <= set(table) for table in found.tables)
+
+
+def test_the_search_finds_the_same_tables_every_time() -> None:
+    asked = wanted((2, 3, 4, 5, 6), 2)
+    one, other = best_tables(asked, 2**20), best_tables(asked, 2**20)
+    assert one.tables == other.tables and np.array_equal(one.shares, other.shares)
+
+
+def test_shares_of_disjoint_tables_are_as_the_cube_roots_of_their_costs() -> None:
+    """Where every question has a table of its own, but for the total, which any table knows."""
+    sizes = (4, 32)
+    design = Design.of(wanted(sizes, 1), [(0,), (1,)])
+    design.improve_shares(500)
+    best = min(
+        (Design(design.wanted, design.tables, np.array([t, 1 - t]), design.known).loss, t)
+        for t in np.linspace(0.01, 0.99, 981)
+    )
+    assert design.shares[0] == pytest.approx(best[1], abs=2e-3)
+
+
+def test_written_shares_are_whole_numbers_and_none_is_nothing() -> None:
+    assert whole_shares(np.array([0.5, 0.5 - 1e-9, 1e-9])) == (50_000, 49_999, 1)
