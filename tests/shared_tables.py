@@ -55,7 +55,9 @@ class DenseTables:
 
     @cached_property
     def covariance(self) -> NDArray[np.float64]:
-        return np.linalg.pinv(self.questions.T @ (self.precision[:, None] * self.questions))
+        # What tables tell nothing about is a null space, which rounding must not invert.
+        told = self.questions.T @ (self.precision[:, None] * self.questions)
+        return np.linalg.pinv(told, rcond=1e-10, hermitian=True)
 
     def variances(self, questions: NDArray[np.float64]) -> NDArray[np.float64]:
         """The variance of the best answer to each question about the cells, a row each."""
