@@ -14,7 +14,8 @@ workload is f = Σ a(R)·V(R), with weights a(R) that follow from the workload. 
   designs in which any two or three attributes are together in as few blocks as can be (lines of
   finite planes, hyperplanes of binary spaces).
 
-The same schema and workload give the same tables on every machine: steps are counted, not timed.
+Steps are counted, not timed, and chance has a fixed seed: the search reads public facts alone, and
+finds the same tables again with the same version of NumPy. A release says which tables it has.
 """
 
 from __future__ import annotations

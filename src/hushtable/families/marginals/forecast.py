@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -26,7 +26,7 @@ from hushtable.families.marginals.choose import (
     whole_shares,
 )
 from hushtable.families.marginals.read import MarginalsReader
-from hushtable.families.marginals.tables import MOST_AXES, SmallTable
+from hushtable.families.marginals.tables import MOST_AXES, MOST_CELLS, SmallTable, Transforms
 from hushtable.kernel.maps import AxisTransform, Identity
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Boxes
@@ -35,15 +35,12 @@ from hushtable.schema import Schema
 from hushtable.workload import Workload
 from hushtable.workload.intervals import AllRanges, Along, Either, Listed, some_of
 
-MOST_CELLS = 2**20
 # Seconds for each cell, each row of each table, and for the search.
 _PER_CELL = 25e-9
 _PER_ROW = 2e-9
 _START = 3.0
 # Intervals that stand for all ranges of a very long axis.
 _SAMPLE = 2**16
-
-Transforms = Mapping[int, AxisTransform]
 
 
 @dataclass(frozen=True)

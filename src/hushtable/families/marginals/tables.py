@@ -24,6 +24,8 @@ from hushtable.schema import Attribute, Schema
 MOST_AXES = 12
 """Attributes of one table: its parts are all their subsets."""
 
+MOST_CELLS = 2**20
+"""Of one table, unless the owner allows more."""
 MOST_TABLES = 20_000
 MOST_LAYERS = 256
 """Sets of tables in which each attribute has one level."""

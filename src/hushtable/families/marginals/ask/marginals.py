@@ -38,6 +38,7 @@ from hushtable.families.marginals.choose import (
 from hushtable.families.marginals.read import may_be_measured
 from hushtable.families.marginals.tables import (
     MOST_AXES,
+    MOST_CELLS,
     MOST_LAYERS,
     SmallTable,
     groups_at,
@@ -50,7 +51,6 @@ from hushtable.release.store import Content
 from hushtable.schema import Schema
 
 SETTINGS = ("ways", "tables", "shares", "along", "most")
-MOST_CELLS = 2**20
 _LARGEST = 2**24
 # What a search compares: the parts of all tables that are asked for.
 _MOST_PARTS = 2**20
