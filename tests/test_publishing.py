@@ -106,7 +106,7 @@ class TestRefusals:
             ({"mechanism": "magic"}, OptionError, "no mechanism"),
             ({"settings": {"levels": 3}}, OptionError, "chooses the settings itself"),
             ({"mechanism": "basic", "settings": {"levels": 3}}, OptionError, "no setting"),
-            ({"mechanism": "basic", "workload": "ranges"}, OptionError, "does not use one"),
+            ({"mechanism": "basic", "workload": "ranges"}, OptionError, "does not use it"),
             ({"workload": "everything"}, OptionError, "there is no workload"),
             ({"ledger": "nowhere/ledger"}, HushError, "folder"),
             ({"data": "nothing.csv"}, DataError, "no file"),

@@ -63,6 +63,8 @@ def publish(
     out: str | Path,
     mechanism: str = AUTO,
     workload: str | Workload | None = None,
+    people: int | None = None,
+    typical: float | None = None,
     settings: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
     csv: CsvFormat | None = None,
@@ -72,17 +74,18 @@ def publish(
     """Publish a table: spend ε and write a release folder.
 
     `data` is a path, glob or list of paths (CSV, Parquet), or a pandas, Polars, Arrow or Ibis
-    table. `auto`
-    publishes what `plan` recommends for the workload, by default any ranges. The ledger is by
-    default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
-    A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
-    where their first line does not tell. An `entropy` source, whichever it is, is for tests and
-    experiments: the release is then marked as not private.
+    table. `auto` publishes what `plan` recommends for the workload, by default everyday questions,
+    and for a declared number of people, by default the schema's; it refuses what would be mostly
+    noise for so many. The ledger is by default beside the schema's file: the dataset's name, or
+    else the file's, with `.ledger` added. A dataset that has a ledger elsewhere is refused. `csv`
+    says how CSV files are written where their first line does not tell. An `entropy` source,
+    whichever it is, is for tests and experiments: the release is then marked as not private.
     """
     step = progress or _ignore
     schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
     _check_schema(schema)
-    name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, workload)
+    declared = {"workload": workload, "people": people, "typical": typical}
+    name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, declared)
     recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
     _check_target(target)
@@ -181,24 +184,31 @@ def _recipe(
     epsilon: Fraction,
     mechanism: str,
     settings: Mapping[str, Any],
-    workload: str | Workload | None,
+    declared: Mapping[str, Any],
 ) -> tuple[str, dict[str, str], dict[str, Any] | None]:
     """A mechanism and its settings: as asked, or as planned, and then the plan.
 
     A plan follows from public facts alone, so it may be told.
     """
+    given = {key: value for key, value in declared.items() if value is not None}
     if mechanism != AUTO:
-        if workload is not None:
-            raise OptionError(f"a workload is for {AUTO!r}; {mechanism!r} does not use one")
+        for key in given:
+            raise OptionError(f"{key} is for {AUTO!r}; {mechanism!r} does not use it")
         return mechanism, {key: str(value) for key, value in settings.items()}, None
     if settings:
         raise OptionError(f"{AUTO!r} chooses the settings itself; to give some, name a mechanism")
     from hushtable.planner import plan  # only for this: it imports every family's forecasts
 
-    found = plan(schema, epsilon=epsilon, workload="ranges" if workload is None else workload)
+    found = plan(schema, epsilon=epsilon, **given)
     best = found.recommended
-    told = {"workload": found.workload.name, "recommended": best.to_dict()}
-    told["others"] = {f.mechanism: f.rmse for f in found.forecasts if f is not best}
+    if best is None:
+        raise OptionError(found.why_not())
+    told = {
+        "workload": found.workload.name,
+        "people": found.people,
+        "recommended": best.to_dict(),
+        "others": {f.mechanism: f.rmse for f in found.forecasts if f is not best},
+    }
     return best.mechanism, dict(best.parameters), told
 
 

@@ -33,7 +33,7 @@ def test_tenths_add_up_exactly_to_the_budget(hush: Hush, own: Path) -> None:
 
 def test_publish_speaks_json(hush: Hush, own: Path) -> None:
     told = hush(*publish(own, "-e", "1", "-o", own / "a.release", "--json")).json
-    assert told["mechanism"] == "mixed" and told["left"] == "2" and told["epsilon"] == "1"
+    assert told["mechanism"] == "marginals" and told["left"] == "2" and told["epsilon"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,10 @@ def test_publish_speaks_json(hush: Hush, own: Path) -> None:
         (["-e", "1", "--mechanism", "magic"], "no mechanism 'magic'"),
         (["-e", "1", "--set", "x=1"], "'auto' chooses the settings itself"),
         (["-e", "1", "-m", "basic", "--set", "x=1"], "no setting 'x'"),
-        (["-e", "1", "-m", "basic", "-w", "ranges"], "a workload is for 'auto'"),
+        (["-e", "1", "-m", "basic", "-w", "ranges"], "workload is for 'auto'"),
+        (["-e", "1", "-m", "basic", "--people", "1000"], "people is for 'auto'"),
+        (["-e", "1", "--people", "48842"], "round number"),
+        (["-e", "1", "--people", "1"], "useful from about"),
         (["-e", "1", "--set", "x"], "key=value"),
         ([], "Missing option '--epsilon'"),
     ],

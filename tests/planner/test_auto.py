@@ -38,12 +38,12 @@ def publish(folder: Path, schema: Schema, name: str = "r", **options: Any) -> hu
 @pytest.mark.parametrize("workload", ["ranges", "marginals:1", "nodes + total", None])
 def test_auto_publishes_what_is_recommended(tmp_path: Path, workload: str | None) -> None:
     schema = schema_of(AGE, JOB, GRADE)
-    best = plan(schema, epsilon="1", workload=workload or "ranges").recommended
+    best = plan(schema, epsilon="1", workload=workload or "everyday").recommended
     release = publish(tmp_path, schema, workload=workload)
     told = release.manifest["plan"]
     assert release.mechanism == best.mechanism == told["recommended"]["mechanism"]
     assert told["recommended"]["rmse"] == best.rmse <= min(told["others"].values())
-    assert told["workload"] == (workload or "ranges")
+    assert told["workload"] == (workload or "everyday") and told["people"] is None
     assert release.manifest["asked"] == "auto"
     # The release has the error that was forecast.
     error = math.sqrt(release.reader.law(best.typical).variance)
@@ -123,10 +123,10 @@ def huge() -> Schema:
     return schema_of({"name": "home", **long}, {"name": "work", **long})
 
 
-def test_a_domain_beyond_the_memory_is_summarised(tmp_path: Path) -> None:
-    found = plan(huge(), epsilon="1")
-    assert not found.forecasts and found.recommended.mechanism == "filter-priority"
-    assert found.to_dict()["recommended"] == "filter-priority"
+def test_a_domain_beyond_the_memory_is_summarised_for_declared_figures(tmp_path: Path) -> None:
+    declared: dict[str, Any] = {"people": 1_000_000, "typical": 100.0}
+    found = plan(huge(), epsilon="1", **declared)
+    assert not found.forecasts and found.to_dict()["recommended"] == "filter-priority"
     (tmp_path / "trips.csv").write_text("home,work\n" + "5,7\n" * 500)
     release = hushtable.publish(
         tmp_path / "trips.csv",
@@ -134,9 +134,66 @@ def test_a_domain_beyond_the_memory_is_summarised(tmp_path: Path) -> None:
         epsilon="1",
         out=tmp_path / "trips.release",
         ledger=tmp_path / "trips.ledger",
+        **declared,
     )
     assert release.mechanism == "filter-priority"
     assert abs(release.count("home = 5 AND work = 7").value - 500) < 40
+
+
+@pytest.mark.parametrize("people, match", [(None, "declare people"), (1_000_000, "mostly noise")])
+def test_a_summary_that_may_be_noise_is_not_published(
+    tmp_path: Path, people: int | None, match: str
+) -> None:
+    """Spread evenly, a million people leave almost all of so many cells empty."""
+    assert plan(huge(), epsilon="1", people=people).recommended is None
+    with pytest.raises(OptionError, match=match):
+        publish(tmp_path, huge(), people=people)
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_a_summary_is_recommended_for_declared_people_only() -> None:
+    found = plan(huge(), epsilon="1", people=1_000_000, typical=100.0)
+    assert found.recommended is not None and replace(found, people=None).recommended is None
+
+
+def wide(**declared: Any) -> Schema:
+    long = {"kind": "ordinal", "range": [1, 30]}
+    return schema_of(*({"name": f"a{i}", **long} for i in range(8)), **declared)
+
+
+def test_auto_refuses_what_would_be_mostly_noise(tmp_path: Path) -> None:
+    enough = plan(wide(), epsilon="1")
+    assert enough.recommended is not None
+    needed = enough.recommended.useful_from
+    few, many = (
+        int(float(f"{needed:.1g}")) // 2,
+        int(float(f"{needed:.1g}")) * 2,
+    )
+    assert plan(wide(people=many), epsilon="1").recommended is not None
+    found = plan(wide(people=few), epsilon="1")
+    assert found.best is not None and found.recommended is None
+    assert found.to_dict()["recommended"] is None
+    for schema, declared in ((wide(people=few), {}), (wide(people=many), {"people": few})):
+        with pytest.raises(OptionError, match="would be noise") as refused:
+            publish(tmp_path, schema, **declared)
+        for remedy in ("fewer attributes", "coarser bins", "epsilon", "marginals:1"):
+            assert remedy in str(refused.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_the_epsilon_that_a_refusal_names_is_enough() -> None:
+    few = 1000
+    refused = plan(wide(people=few), epsilon="1").why_not()
+    enough = refused.rpartition("epsilon ")[2]
+    assert plan(wide(people=few), epsilon=enough).recommended is not None
+
+
+@pytest.mark.parametrize("given", [{"people": 1000}, {"typical": 2.0}, {"workload": "ranges"}])
+def test_what_a_plan_is_made_for_is_refused_without_one(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    with pytest.raises(OptionError, match=f"{next(iter(given))} is for 'auto'"):
+        publish(tmp_path, schema_of(AGE, JOB, GRADE), mechanism="basic", **given)
 
 
 def test_summaries_are_forecast_for_declared_figures_only() -> None:

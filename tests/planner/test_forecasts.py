@@ -295,3 +295,35 @@ def test_a_plan_is_part_of_the_package() -> None:
     told = found.to_dict()
     assert told["recommended"] == told["mechanisms"][0]["mechanism"]
     assert [m["rmse"] for m in told["mechanisms"]] == sorted(m["rmse"] for m in told["mechanisms"])
+
+
+def basic_of(found: Any) -> Forecast:
+    return next(forecast for forecast in found.forecasts if forecast.mechanism == "basic")
+
+
+def test_errors_are_told_by_how_many_attributes_a_question_names() -> None:
+    """Cells of one table have one error, so that a sample of them tells it exactly."""
+    schema = schema_of(AGE, SEX, GRADE, JOB)
+    ways = {k: basic_of(plan(schema, epsilon="1", workload=f"marginals:{k}")) for k in (1, 2, 4)}
+    joined = basic_of(
+        plan(schema, epsilon="1", workload="marginals:1 + 3*marginals:2 + marginals:4 + total")
+    )
+    assert joined.by_attributes.keys() == {1, 2, 4}
+    for number, alone in ways.items():
+        assert alone.by_attributes == pytest.approx({number: alone.rmse})
+        assert joined.by_attributes[number] == pytest.approx(alone.rmse)
+    asked = from_sql("age = 1; age = 1 OR grade = 'low'; SELECT COUNT(*) FROM people", schema)
+    assert basic_of(plan(schema, epsilon="1", workload=asked)).by_attributes.keys() == {1, 2}
+
+
+def test_answers_are_useful_where_half_of_them_err_by_less_than_they_count() -> None:
+    schema = line(50)
+    single = basic_of(plan(schema, epsilon="1", workload="identity"))
+    assert single.useful_from == pytest.approx(50 * single.rmse)
+    total = basic_of(plan(schema, epsilon="1", workload="total"))
+    assert total.useful_from == pytest.approx(total.rmse)
+    # Of two kinds the heavier one decides, whatever the other is like.
+    for weights, useful in ((("3", "1"), single), (("1", "3"), total)):
+        text = f"{weights[0]}*identity + {weights[1]}*total"
+        both = basic_of(plan(schema, epsilon="1", workload=text))
+        assert both.useful_from == pytest.approx(useful.useful_from)

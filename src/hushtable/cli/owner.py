@@ -62,7 +62,9 @@ def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
 @click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
 @click.option("--mechanism", "-m", default="auto", show_default=True, help="How to publish.")
-@click.option("--workload", "-w", help="What auto should be best for.  [default: ranges]")
+@click.option("--workload", "-w", help="What auto should be best for.  [default: everyday]")
+@click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
+@click.option("--typical", type=float, help="About how many rows a used cell has: for auto.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
 @ledger_option
 @allow_option
@@ -75,6 +77,8 @@ def publish(
     out: Path,
     mechanism: str,
     workload: str | None,
+    people: int | None,
+    typical: float | None,
     settings: tuple[str, ...],
     ledger: Path | None,
     allow_paths: tuple[Path, ...],
@@ -99,6 +103,8 @@ def publish(
             out=out,
             mechanism=mechanism,
             workload=workload,
+            people=people,
+            typical=typical,
             settings=key_values(settings),
             ledger=ledger,
             csv=csv,
@@ -120,9 +126,19 @@ def publish(
     cell = f"a cell of {release.tables[0]} has" if release.tables else "a cell has"
     say(f"{_text(state.left)} of {_text(state.budget)} left; {cell} a standard error of", end=" ")
     say(f"{release.cell_stderr:.3g}")
+    _print_usefulness(release.manifest.get("plan"))
     # Whoever wrote the schema named the table: what is pasted must be one word to the shell.
     asked = shlex.join([str(out), f"SELECT COUNT(*) FROM {sql_name(described.name)}"])
     say(f"try: hush query {asked}")
+
+
+def _print_usefulness(plan: Any) -> None:
+    """From how many people on the answers of what `auto` chose are useful."""
+    from hushtable.families.forecast import about
+
+    if plan:
+        needed = about(plan["recommended"]["useful_from"])
+        say(f"for {plan['workload']} questions it is useful from about {needed} people on")
 
 
 def key_values(pairs: tuple[str, ...]) -> dict[str, str]:

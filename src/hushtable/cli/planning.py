@@ -21,12 +21,19 @@ if TYPE_CHECKING:
     from hushtable.planner import Plan
 
 
+_NAMED = {1: "1 attribute", 2: "2 attributes", 3: "3 attributes", 4: "4 or more"}
+"""Columns of errors, by how many attributes questions name."""
+
+_LONGEST = 60
+"""Of a setting that is told; a manifest has all of it."""
+
+
 @click.command()
 @click.argument("schema", metavar="SCHEMA", type=FilePath)
 @click.option("--epsilon", "-e", required=True, help="The ε that would be spent, as a decimal.")
-@click.option("--workload", "-w", default="ranges", show_default=True, help="What will be asked.")
+@click.option("--workload", "-w", default="everyday", show_default=True, help="What will be asked.")
 @click.option("--error", type=float, help="Also say which ε makes a typical count this exact.")
-@click.option("--people", type=int, help="About how many rows there are: for relative errors.")
+@click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
 @click.option("--typical", type=float, default=1.0, show_default=True, help="Rows per used cell.")
 @click.option(
     "--shape",
@@ -53,8 +60,9 @@ def plan(
 ) -> None:
     """Forecast how accurate each mechanism would be. Reads no data and spends nothing.
 
-    A workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,
-    level:attribute=1, a file of SQL queries, or a sum: "2*ranges + marginals:1".
+    A workload is everyday (questions about one to three attributes), ranges, prefixes,
+    identity, nodes, total, paper, marginals:2, level:attribute=1, a file of SQL queries, or a
+    sum: "2*ranges + marginals:1".
 
     Example: hush plan census.toml --epsilon 1 --workload "ranges + marginals:2"
     """
@@ -142,86 +150,91 @@ def _told(found: Plan, error: float | None, needed: dict[str, Fraction]) -> dict
 def _print_plan(
     found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
 ) -> None:
+    from hushtable.families.forecast import Forecast
+
+    if found.summaries:
+        _print_summaries(found)
+    if found.forecasts:
+        _print_forecasts(found, error, needed)
+    if found.recommended is None:
+        say(f"Nothing is recommended: {found.why_not()}.")
+        return
+    if isinstance(found.recommended, Forecast):
+        _print_words(found, found.recommended, error, needed)
+    else:
+        say(f"Recommended: {found.recommended.mechanism}{_settings(found.recommended)},", end=" ")
+        say("whose size follows the occupied cells.")
+    _print_command(found, schema)
+
+
+def _print_forecasts(found: Plan, error: float | None, needed: dict[str, Fraction]) -> None:
+    """Exact errors: of a typical question, by how many attributes are named, and the worst."""
     from hushtable.kernel.privacy.loss import format_epsilon
 
     epsilon = format_epsilon(found.epsilon)
-    if found.summaries:
-        _print_summaries(found)
-    if not found.forecasts:
-        best = found.recommended
-        say(f"All {found.schema.cells:,} cells do not fit this machine's memory: recommended is")
-        say(f"{best.mechanism}{_settings(best)}, whose size follows the occupied cells.")
-        _print_command(found, schema)
-        return
     title = (
         f"{found.schema.name}: {found.workload.name} at ε = {epsilon}, {found.schema.neighbours}"
     )
-    columns = [
-        "mechanism",
-        "typical ±",
-        "± at 2ε",
-        "std. error",
-        "worst",
-        "paper's bound",
-        "memory",
-    ]
+    named = sorted({number for forecast in found.forecasts for number in forecast.by_attributes})
+    bounded = any(forecast.bound is not None for forecast in found.forecasts)
+    columns = ["mechanism", "typical ±", "± at 2ε", "std. error"]
+    columns += [_NAMED[number] for number in named]
+    columns += ["worst", *(["paper's bound"] if bounded else []), "memory"]
     columns += [f"ε for ± {error:g}"] if error else []
     columns += ["of the people"] if found.people else []
     rows = []
     for forecast in found.forecasts:
-        row: list[Any] = [forecast.mechanism, *_figures(forecast)]
+        row = [forecast.mechanism, _short(forecast.margin())]
+        row += [_short(forecast.margin(2 * forecast.epsilon)), _short(forecast.rmse)]
+        row += [_short(forecast.by_attributes.get(number)) for number in named]
+        row += [_short(forecast.worst), *([_short(forecast.bound)] if bounded else [])]
+        row += [_bytes(forecast.resources.memory)]
         row += [format_epsilon(needed[forecast.mechanism])] if error else []
         row += [f"{forecast.rmse / found.people:.2%}"] if found.people else []
         rows.append(row)
     print_table(title, columns, rows)
-    _print_words(found, schema, error, needed)
-
-
-def _figures(forecast: Forecast) -> list[str]:
-    """The numbers of a forecast, in the order of the columns."""
-    numbers = (forecast.margin(), forecast.margin(2 * forecast.epsilon))
-    errors = (forecast.rmse, forecast.worst, forecast.bound)
-    return [
-        *(_short(number) for number in numbers),
-        *("" if number is None else _short(number) for number in errors),
-        _bytes(forecast.resources.memory),
-    ]
 
 
 def _print_words(
-    found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
+    found: Plan, best: Forecast, error: float | None, needed: dict[str, Fraction]
 ) -> None:
     """The same in words that a data owner needs."""
     from hushtable.families import DATA_DEPENDENT
-    from hushtable.families.forecast import Forecast
+    from hushtable.families.forecast import about
     from hushtable.kernel.privacy.loss import format_epsilon
 
-    best = found.recommended
-    assert isinstance(best, Forecast)
     margin = best.margin()
     say(f"Recommended: {best.mechanism}{_settings(best)}.")
-    low, high = (f"{round(1000 + sign * margin):,}" for sign in (-1, 1))
+    count = 10 ** max(3, math.ceil(math.log10(2 * margin)) if margin > 0 else 0)
+    low, high = (f"{round(count + sign * margin):,}" for sign in (-1, 1))
     say(
-        f"A count of 1,000 would be ± {_short(margin)} at 95 %: the true number lies between"
+        f"A count of {count:,} would be ± {_short(margin)} at 95 %: the true number lies between"
         f" {low} and {high}, 95 times in 100."
     )
     twice = _short(best.margin(2 * found.epsilon))
     say(f"Twice the ε would make that ± {twice}.", end="")
     say(f" ± {error:g} takes ε = {format_epsilon(needed[best.mechanism])}." if error else "")
+    say(
+        f"From about {about(best.useful_from)} people on, half of the questions err by less than"
+        " they count, if people were spread evenly."
+    )
     if not found.workload.exact:
         say("Axes of millions of values are averaged over an even choice of their ranges.")
     say(
         f"Not listed, for their error depends on the data: {', '.join(DATA_DEPENDENT)}."
         " Publishing more than one to compare them costs ε each time."
     )
-    _print_command(found, schema)
 
 
 def _print_command(found: Plan, schema: Path) -> None:
     from hushtable.kernel.privacy.loss import format_epsilon
+    from hushtable.planner import EVERYDAY
 
     named, out = found.workload.name, f"{found.schema.name}.release"
-    asked = "" if named == "ranges" else f" --workload {shlex.quote(named)}"
+    asked = "" if named == EVERYDAY else f" --workload {shlex.quote(named)}"
+    declared = found.people if found.people != found.schema.people else None
+    asked += "" if declared is None else f" --people {declared}"
+    asked += "" if found.typical == 1 else f" --typical {found.typical:g}"
     say(
         f"To publish it: hush publish DATA --schema {shlex.quote(str(schema))}"
         f" --epsilon {format_epsilon(found.epsilon)}{asked} -o {shlex.quote(out)}"
@@ -234,6 +247,7 @@ def _print_summaries(found: Plan) -> None:
         [
             one.mechanism,
             one.parameters["on"],
+            _short(one.rmse),
             f"{one.size:,.0f}",
             f"{one.noise_share:.0%}",
             *map(_short, (one.point, one.range, one.subset)),
@@ -242,18 +256,26 @@ def _print_summaries(found: Plan) -> None:
     ]
     people = f"{found.summaries[0].people:,} people"
     title = f"summaries of a sparse table, if it holds {people} spread evenly"
-    columns = ["mechanism", "on", "kept", "of them noise", "one cell", "1 % range", "1 % of cells"]
+    columns = ["mechanism", "on", "std. error", "kept", "of them noise", "one cell"]
+    columns += ["1 % range", "1 % of cells"]
     print_table(title, columns, rows, left=2)
 
 
 def _settings(forecast: Forecast | SummaryForecast) -> str:
     if not forecast.parameters:
         return ""
-    return " with " + ", ".join(f"{k}={v or 'none'}" for k, v in forecast.parameters.items())
+    pairs = ((key, value or "none") for key, value in forecast.parameters.items())
+    return " with " + ", ".join(f"{key}={_cut(value)}" for key, value in pairs)
 
 
-def _short(number: float) -> str:
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _short(number: float | None) -> str:
     """Three digits, or all of a large number's whole part."""
+    if number is None:
+        return "–"
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 

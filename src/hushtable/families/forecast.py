@@ -25,6 +25,9 @@ from hushtable.workload.sampling import Sample
 
 CONFIDENCE = 0.95
 
+MOST_NAMED = 4
+"""Questions about so many attributes and more are counted together."""
+
 _SIZES = 8
 # Of the arrays of a release, the engine's tables and the writing included: 1.75 was measured.
 _PEAK = 2
@@ -101,6 +104,11 @@ class Forecast:
     typical: Boxes
     """A question whose error is about the mean."""
     by_size: tuple[Sized, ...]
+    by_attributes: dict[int, float]
+    """The error of questions that name one, two, three, and four or more attributes."""
+    useful_from: float
+    """How many people there must be for half of the questions to err by less than they count, if
+    people were spread evenly over all cells."""
     bound: float | None
     """A published bound on every standard error, where there is one."""
     resources: Resources
@@ -129,6 +137,8 @@ class Forecast:
             worst=worst,
             typical=purpose.sample.boxes(int(np.abs(variances - mean).argmin())),
             by_size=_by_size(purpose.sample, variances),
+            by_attributes=_by_attributes(purpose.sample, variances),
+            useful_from=_useful_from(purpose, variances),
             bound=bound,
             resources=resources,
         )
@@ -144,7 +154,7 @@ class Forecast:
         while high / low > Fraction(10_005, 10_000):
             middle = Fraction(math.sqrt(float(low * high))).limit_denominator(10**12)
             low, high = (low, middle) if self._fits(middle, error) else (middle, high)
-        return _three_digits(high)
+        return rounded_up(high, 3)
 
     def _fits(self, epsilon: Fraction, error: float) -> bool:
         try:
@@ -163,6 +173,8 @@ class Forecast:
             "worst": self.worst,
             "bound": self.bound,
             "by_size": [{"cells": sized.cells, "rmse": sized.rmse} for sized in self.by_size],
+            "by_attributes": {str(named): rmse for named, rmse in self.by_attributes.items()},
+            "useful_from": self.useful_from,
             "memory": self.resources.memory,
             "disk": self.resources.disk,
             "seconds": self.resources.seconds,
@@ -183,6 +195,10 @@ class SummaryForecast:
     """The number of rows it is for."""
     bounded: bool
     """Whether it has at most a chosen size, whatever the table holds."""
+    rmse: float
+    """The error over the workload."""
+    useful_from: float
+    """As of a `Forecast`, if errors of so many people are those of any number."""
     size: float
     """Places that are kept."""
     noise_share: float
@@ -198,6 +214,8 @@ class SummaryForecast:
         return {
             "mechanism": self.mechanism,
             "parameters": self.parameters,
+            "rmse": self.rmse,
+            "useful_from": self.useful_from,
             "size": self.size,
             "noise_share": self.noise_share,
             "point": self.point,
@@ -221,8 +239,37 @@ def _by_size(sample: Sample, variances: Floats) -> tuple[Sized, ...]:
     return tuple(found)
 
 
-def _three_digits(number: Fraction) -> Fraction:
-    """The number, rounded up to three digits."""
-    exponent = math.floor(math.log10(float(number))) - 2
+def _by_attributes(sample: Sample, variances: Floats) -> dict[int, float]:
+    """The error of questions by how many attributes they name; the total names none."""
+    named = np.minimum(sample.named, MOST_NAMED)
+    found = {}
+    for number in np.unique(named[named > 0]).tolist():
+        chosen = named == number
+        share = sample.weights[chosen] / sample.weights[chosen].sum()
+        found[number] = math.sqrt(float(share @ variances[chosen]))
+    return found
+
+
+def _useful_from(purpose: Purpose, variances: Floats) -> float:
+    """The median over the questions of the error as a part of the people, times as many."""
+    share = purpose.sample.sizes / float(purpose.schema.cells)
+    return weighted_median(np.sqrt(variances) / share, purpose.sample.weights)
+
+
+def weighted_median(values: Floats, weights: Floats) -> float:
+    """The value that half of the weight is at or below."""
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(sums, sums[-1] / 2)])
+
+
+def about(people: float) -> str:
+    """A number of people to be told: rounded up to two digits."""
+    return f"{math.ceil(rounded_up(Fraction(max(people, 1.0)), 2)):,}"
+
+
+def rounded_up(number: Fraction, digits: int) -> Fraction:
+    """The number, rounded up to so many digits."""
+    exponent = math.floor(math.log10(float(number))) + 1 - digits
     unit = Fraction(10) ** exponent
     return math.ceil(number / unit) * unit

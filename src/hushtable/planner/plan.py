@@ -12,12 +12,26 @@ from typing import Any
 
 from hushtable.errors import OptionError
 from hushtable.families import DATA_DEPENDENT, Certainty, forecasting
-from hushtable.families.forecast import CONFIDENCE, Forecast, Purpose, SummaryForecast
+from hushtable.families.forecast import (
+    CONFIDENCE,
+    Forecast,
+    Purpose,
+    SummaryForecast,
+    about,
+    rounded_up,
+)
 from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
-from hushtable.schema import Schema
+from hushtable.schema import Schema, checked_people
 from hushtable.workload import Workload, read_workload
 
-_MOST_PEOPLE = 10**15
+EVERYDAY = "everyday"
+"""The workload of a plan unless another is named."""
+
+SINGLE = "marginals:1"
+"""The least that is asked of a table."""
+
+MOST_NOISE = 0.1
+"""A summary of which more is expected to be noise is not recommended."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +46,55 @@ class Plan:
     """Exact ones; none where this machine can publish no mechanism that has them."""
     summaries: tuple[SummaryForecast, ...] = ()
     """Of summaries of sparse tables, for declared figures."""
+    typical: float = 1.0
+    """The declared number of rows in a cell that is occupied."""
 
     @property
-    def recommended(self) -> Forecast | SummaryForecast:
-        """The most accurate mechanism that this machine has the memory for.
+    def best(self) -> Forecast | SummaryForecast | None:
+        """The mechanism with the least error, of those that this machine has the memory for.
 
-        A summary of a sparse table only where no other fits, and of a size that has a bound.
+        A summary of a sparse table only where the number of people is declared, if its size has a
+        bound and most of it is not noise.
         """
         fitting = [forecast for forecast in self.forecasts if forecast.resources.fits]
-        if fitting or self.forecasts:
-            return (fitting or list(self.forecasts))[0]
-        return next(summary for summary in self.summaries if summary.bounded)
+        summaries = [one for one in self.summaries if one.bounded and one.noise_share <= MOST_NOISE]
+        able = [*(fitting or self.forecasts), *(summaries if self.people else ())]
+        return min(able, key=_error, default=None)
+
+    @property
+    def recommended(self) -> Forecast | SummaryForecast | None:
+        """The best one, unless its answers would be mostly noise for the declared people."""
+        best = self.best
+        useless = best is None or (self.people is not None and best.useful_from > self.people)
+        return None if useless else best
+
+    def why_not(self) -> str:
+        """Why nothing is recommended, and what would help."""
+        best, coarser = self.best, "use fewer attributes or coarser bins"
+        if best is not None and self.people is not None:
+            error = best.useful_from / self.people
+            enough = format_epsilon(rounded_up(self.epsilon * Fraction(error), 2))
+            return (
+                f"with {self.people:,} people most answers would be noise: at epsilon"
+                f" {format_epsilon(self.epsilon)} they are useful from about"
+                f" {about(best.useful_from)} people on;"
+                f" {self._less()}{coarser}, or epsilon {enough}"
+            )
+        lead = (
+            f"what {self.workload.name} asks of {self.schema.cells:,} cells does not fit this"
+            " machine's memory, nor small tables"
+        )
+        if self.people is None:
+            return f"{lead}; {coarser}, or declare people, for a summary of a sparse table"
+        return f"{lead}, and a summary of a sparse table would be mostly noise; {coarser}"
+
+    def _less(self) -> str:
+        """What could be asked instead, where that would be useful."""
+        single = plan(self.schema, epsilon=self.epsilon, workload=SINGLE).best
+        if single is None or self.people is None or single.useful_from > self.people:
+            return ""
+        needed = about(single.useful_from)
+        return f"ask for less (the workload {SINGLE} is useful from about {needed} people on), "
 
     def to_dict(self) -> dict[str, Any]:
         """Write as plain values; the most accurate mechanism first."""
@@ -62,12 +114,15 @@ class Plan:
             "people": self.people,
             "mechanisms": listed,
             "summaries": [one.to_dict() for one in self.summaries],
-            "recommended": self.recommended.mechanism,
+            "recommended": self.recommended.mechanism if self.recommended else None,
+            "why_not": None if self.recommended else self.why_not(),
             "depends_on_the_data": list(DATA_DEPENDENT),
         }
 
     def __str__(self) -> str:
         best = self.recommended
+        if best is None:
+            return self.why_not()
         if isinstance(best, SummaryForecast):
             return f"{best.mechanism}: about {best.size:,.0f} cells would be kept"
         return (
@@ -80,26 +135,26 @@ def plan(
     schema: Schema,
     *,
     epsilon: EpsilonLike,
-    workload: str | Workload = "ranges",
+    workload: str | Workload = EVERYDAY,
     people: int | None = None,
     typical: float = 1.0,
     budgets: bool = False,
 ) -> Plan:
     """Forecast the error of every mechanism whose noise does not depend on the data.
 
-    `people` is a public guess of how many rows there are, for relative figures, and `typical` of
-    how many an occupied cell holds: sparse summaries are forecast for these. With `budgets`,
-    levels of trees may have different shares of ε, which takes longer to search.
+    `people` is a public, round number of how many rows there are, by default the schema's: nothing
+    is recommended whose answers would be mostly noise for so many. `typical` is a guess of how many
+    rows an occupied cell holds; sparse summaries are forecast for both. With `budgets`, levels of
+    trees may have different shares of ε, which takes longer to search.
     """
     asked = workload if isinstance(workload, Workload) else read_workload(workload, schema)
     if asked.shape != schema.shape:
         raise OptionError("the workload was made for another schema")
-    if people is not None and not (type(people) is int and 0 < people <= _MOST_PEOPLE):
-        raise OptionError("people must be a whole number above zero")
+    people = schema.people if people is None else checked_people(people)
     purpose = Purpose(schema, parse_epsilon(epsilon), asked, people, typical, budgets)
     exact: list[Forecast] = _asked_of("exact", purpose)
     # Of equal ones the first stays first: families list simple mechanisms before others.
-    exact.sort(key=lambda forecast: float(f"{forecast.rmse:.9g}"))
+    exact.sort(key=_error)
     wanted = people is not None or not exact
     summaries: list[SummaryForecast] = _asked_of("declared", purpose) if wanted else []
     if not exact and not summaries:
@@ -107,7 +162,11 @@ def plan(
             f"{schema.cells:,} cells are too many for this machine's memory and for sparse"
             " summaries: use coarser bins or fewer attributes, or privbayes"
         )
-    return Plan(schema, purpose.epsilon, asked, people, tuple(exact), tuple(summaries))
+    return Plan(schema, purpose.epsilon, asked, people, tuple(exact), tuple(summaries), typical)
+
+
+def _error(forecast: Forecast | SummaryForecast) -> float:
+    return float(f"{forecast.rmse:.9g}")
 
 
 def _asked_of(kind: Certainty, purpose: Purpose) -> list[Any]:

@@ -11,7 +11,7 @@ from hushtable.schema.attribute import (
 )
 from hushtable.schema.dates import Dates
 from hushtable.schema.hierarchy import Hierarchy, Node
-from hushtable.schema.schema import Schema, Unit
+from hushtable.schema.schema import Schema, Unit, checked_people
 
 __all__ = [
     "Attribute",
@@ -24,6 +24,7 @@ __all__ = [
     "Schema",
     "Unit",
     "Values",
+    "checked_people",
     "nominal",
     "ordinal",
 ]

@@ -50,6 +50,7 @@ class _SchemaTable(_Table, frozen=True, kw_only=True):
     budget: Annotated[str | int | float, told(BUDGET)]
     neighbours: Any = "add-remove"
     unit: Any = None
+    people: Any = None
     reviewed: bool = True
     attribute: Annotated[list[Any], told("written as [[attribute]] tables")]
 
@@ -158,6 +159,7 @@ def schema_from_dict(content: Any, *, folders: HierarchyFolders | None = None) -
         neighbours=table.neighbours,
         unit=_unit(table.unit, table.dataset),
         dataset=table.dataset,
+        people=table.people,
         reviewed=table.reviewed,
         attributes=tuple(_named_attribute(entry, folders) for entry in table.attribute),
     )
@@ -243,6 +245,8 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
         content["unit"] = {"column": schema.unit.column, "max_rows": schema.unit.max_rows}
     elif schema.dataset is not None:
         content["unit"] = ONE_ROW
+    if schema.people is not None:
+        content["people"] = schema.people
     if not schema.reviewed:
         content["reviewed"] = False
     content["attribute"] = [_attribute_to_dict(attribute) for attribute in schema.attributes]

@@ -16,6 +16,7 @@ from hushtable.schema.attribute import Attribute
 
 MAX_NAME = 200
 MAX_ROWS = 10**9
+MAX_PEOPLE = 10**15
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Schema:
 
     The guarantee is then about people: without a unit, each has one row in this table.
     """
+    people: int | None = None
+    """About how many rows there are: declared, round, and published as it is."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -63,6 +66,8 @@ class Schema:
             raise SchemaError(f"neighbours must be {' or '.join(map(repr, NEIGHBOURS))}")
         if self.budget <= 0:
             raise SchemaError("budget must be above zero")
+        if self.people is not None:
+            checked_people(self.people)
         if not self.attributes:
             raise SchemaError("a schema needs at least one attribute")
         self._check_names()
@@ -156,6 +161,18 @@ def check_name(name: Any, what: str) -> None:
         raise SchemaError(f"{what} must be text, not empty and without blanks around it")
     if len(name) > MAX_NAME or not name.isprintable():
         raise SchemaError(f"{what} must be printable and at most {MAX_NAME} characters long")
+
+
+def checked_people(people: Any) -> int:
+    """A declared number of rows, if it is round: it is told to everyone, a count never is."""
+    if isinstance(people, bool) or not isinstance(people, int) or not 0 < people <= MAX_PEOPLE:
+        raise SchemaError("people must be a whole number above zero")
+    if len(str(people).rstrip("0")) > 2:
+        raise SchemaError(
+            "people must be a round number, two digits and zeros, such as 48000: it is published,"
+            " so it must not be counted from the rows"
+        )
+    return people
 
 
 def _check_dataset(dataset: Any) -> None:

@@ -24,6 +24,7 @@ class Sample:
     questions: tuple[Question, ...]
     weights: Floats
     """What each stands for."""
+    shape: tuple[int, ...]
 
     @classmethod
     def of(cls, workload: Workload) -> Sample:
@@ -37,6 +38,7 @@ class Sample:
             np.concatenate([none, *(stops for _, stops in ends)]),
             workload.questions,
             np.concatenate([*weights, [question.weight for question in workload.questions]]),
+            workload.shape,
         )
 
     @property
@@ -45,12 +47,23 @@ class Sample:
         boxes = np.prod((self.stops - self.starts).astype(np.float64), axis=1)
         return np.append(boxes, [float(cells(question.boxes)) for question in self.questions])
 
+    @property
+    def named(self) -> Integers:
+        """How many attributes each has a condition on."""
+        cut = ((self.stops - self.starts) < np.array(self.shape)).sum(axis=1)
+        asked = [_named(question.boxes, self.shape) for question in self.questions]
+        return np.append(cut, np.array(asked, np.int64))
+
     def boxes(self, number: int) -> Boxes:
         """The box or question of that number."""
         if number >= len(self.starts):
             return self.questions[number - len(self.starts)].boxes
         ends = zip(self.starts[number].tolist(), self.stops[number].tolist(), strict=True)
         return (Box(tuple(CodeSet.of(pair) for pair in ends)),)
+
+
+def _named(boxes: Boxes, shape: tuple[int, ...]) -> int:
+    return sum(any(b.sets[i].count < size for b in boxes) for i, size in enumerate(shape))
 
 
 def _some_boxes(boxes: BoxSet, count: int) -> tuple[Integers, Integers]:

@@ -19,6 +19,7 @@ from .marginals import MARGINALS
 from .mutant import ROOT, SOURCE, Mutant, run_tests
 from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
+from .planning import PLANNING
 from .privbayes import PRIVBAYES
 from .sparse import SPARSE
 from .transforms import READING_WEIGHTS, TRANSFORMS
@@ -47,6 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SPARSE,
     *PRIVBAYES,
     *MARGINALS,
+    *PLANNING,
     *ISPE,
     *HIERARCHIES,
     *TEXTS,

@@ -6,12 +6,22 @@ for declared figures, not exact ones: evenly spread cells that hold as many peop
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from fractions import Fraction
 
+import numpy as np
+
+from hushtable.arrays import Floats
 from hushtable.errors import OptionError
-from hushtable.families.forecast import Purpose, SummaryForecast
-from hushtable.families.sparse.expected import DEFAULT_SIZE, expected_of, filter_for_size
+from hushtable.families.forecast import Purpose, SummaryForecast, weighted_median
+from hushtable.families.sparse.expected import (
+    DEFAULT_SIZE,
+    Expected,
+    expected_of,
+    filter_for_size,
+)
 from hushtable.kernel.maps.rules import Filter, Priority, Rule
 from hushtable.kernel.maps.structure import On, Structure
 
@@ -22,6 +32,11 @@ _MOST_LEVELS = 64
 
 RANGE = 100
 """The range that is forecast holds one cell in so many."""
+
+# Sizes of questions of which errors are computed; between them they are interpolated.
+_SIZES = 33
+# Filters let pass one empty place for so many occupied cells, or less.
+_OCCUPIED_FOR_EMPTY = 20
 
 
 def forecasts(purpose: Purpose) -> list[SummaryForecast]:
@@ -34,6 +49,8 @@ def forecasts(purpose: Purpose) -> list[SummaryForecast]:
 
 def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
     schema = purpose.schema
+    occupied = min(people / purpose.typical, schema.cells)
+    empty = max(1, min(DEFAULT_SIZE, int(occupied / _OCCUPIED_FOR_EMPTY)))
     kinds: tuple[On, ...] = ("cells", "dyadic")
     for on in kinds:
         try:
@@ -41,7 +58,7 @@ def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
             scale = schema.exposure.scale(
                 purpose.epsilon, entering=structure.entering, moving=structure.moving
             )
-            theta = filter_for_size(structure.places, scale, DEFAULT_SIZE)
+            theta = filter_for_size(structure.places, scale, empty)
         except OptionError:  # too many cells, or too little ε
             continue
         if on == "dyadic" and structure.entering > _MOST_LEVELS:
@@ -51,18 +68,45 @@ def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
             "filter-priority": Priority(DEFAULT_SIZE, theta),
         }
         for name, rule in rules.items():
-            expected = expected_of(
-                structure,
-                rule,
-                scale,
-                occupied=min(people / purpose.typical, schema.cells),
-                count=purpose.typical,
-                cells=max(schema.cells / RANGE, 1),
-            )
+            table = _Declared(structure, rule, scale, occupied, purpose.typical)
+            errors, weights = table.errors(purpose), purpose.sample.weights
+            share = purpose.sample.sizes / float(schema.cells)
             yield SummaryForecast(
                 mechanism=name,
-                parameters={"on": on, "size": str(DEFAULT_SIZE)},
+                parameters={"on": on, "size": str(DEFAULT_SIZE), "theta": str(theta)},
                 people=people,
                 bounded=isinstance(rule, Priority),
-                **asdict(expected),
+                rmse=math.sqrt(float(np.average(errors**2, weights=weights))),
+                useful_from=weighted_median(errors / share, weights),
+                **asdict(table.expected(max(schema.cells / RANGE, 1))),
             )
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A summary of a table whose occupied cells are so many, hold as many rows each, and lie
+    anywhere."""
+
+    structure: Structure
+    rule: Rule
+    scale: Fraction
+    occupied: float
+    typical: float
+
+    def expected(self, cells: float) -> Expected:
+        """What to expect of it, and of a range of so many cells."""
+        return expected_of(
+            self.structure,
+            self.rule,
+            self.scale,
+            occupied=self.occupied,
+            count=self.typical,
+            cells=cells,
+        )
+
+    def errors(self, purpose: Purpose) -> Floats:
+        """The error of every question of the sample, as of a range of about its size."""
+        sizes = np.maximum(purpose.sample.sizes, 1.0)
+        grid = np.geomspace(sizes.min(), sizes.max(), _SIZES)
+        errors = np.array([self.expected(size).range for size in grid])
+        return np.asarray(np.interp(np.log(sizes), np.log(grid), errors))
