@@ -27,7 +27,7 @@ STEPS = {
 @click.command()
 @click.argument("data", metavar="DATA")
 @click.argument("release", metavar="RELEASE")
-@click.option("--workload", "-w", default="ranges", show_default=True, help="What is asked.")
+@click.option("--workload", "-w", default="everyday", show_default=True, help="What is asked.")
 @click.option(
     "--queries", default=10_000, show_default=True, help="At most so many: 1 to 1,000,000."
 )
@@ -51,7 +51,7 @@ def evaluate(
 ) -> None:
     """Compare a release with the true DATA. For the owner only: what it prints is not private.
 
-    A workload is ranges, prefixes, identity, nodes, total, paper, marginals:2,
+    A workload is everyday, ranges, prefixes, identity, nodes, total, paper, marginals:2,
     level:attribute=1, a file of SQL queries (.sql or .txt, each ended by ";"), or a sum:
     "2*ranges + marginals:1".
 

@@ -228,10 +228,10 @@ def _print_words(
 
 def _print_command(found: Plan, schema: Path) -> None:
     from hushtable.kernel.privacy.loss import format_epsilon
-    from hushtable.planner import EVERYDAY
+    from hushtable.workload import DEFAULT
 
     named, out = found.workload.name, f"{found.schema.name}.release"
-    asked = "" if named == EVERYDAY else f" --workload {shlex.quote(named)}"
+    asked = "" if named == DEFAULT else f" --workload {shlex.quote(named)}"
     declared = found.people if found.people != found.schema.people else None
     asked += "" if declared is None else f" --people {declared}"
     asked += "" if found.typical == 1 else f" --typical {found.typical:g}"

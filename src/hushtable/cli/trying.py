@@ -74,8 +74,8 @@ def generate(
 ) -> None:
     """Make up a table to try things on, with its schema: no one in it ever lived.
 
-    NAME is census, brazil or us (people), timing, sparse, sparse-skewed, sparse-2d,
-    sparse-2d-skewed, continuous or random (grids of counts).
+    NAME is census, survey, brazil or us (people; survey has sixteen columns), timing, sparse,
+    sparse-skewed, sparse-2d, sparse-2d-skewed, continuous or random (grids of counts).
 
     Example: hush generate brazil --rows 1000000 -o brazil.parquet --schema brazil.toml
     """

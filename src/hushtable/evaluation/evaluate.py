@@ -34,7 +34,7 @@ from hushtable.query.box import Boxes
 from hushtable.query.law import checked_confidence
 from hushtable.release import Release
 from hushtable.release import open as open_release
-from hushtable.workload import Workload, read_workload
+from hushtable.workload import DEFAULT, Workload, read_workload
 
 Progress = Callable[[str], None]
 """Told the name of each step as it begins: count, truth, ask, intervals, done."""
@@ -153,7 +153,7 @@ def evaluate(
     data: Any,
     release: Release | str | Path,
     *,
-    workload: str | Workload = "ranges",
+    workload: str | Workload = DEFAULT,
     queries: int = QUERIES,
     intervals: int = INTERVALS,
     confidence: float = 0.95,

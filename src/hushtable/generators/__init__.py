@@ -13,11 +13,13 @@ from hushtable.generators.paper_census import brazil, us
 from hushtable.generators.paper_grids import continuous, timing, unrelated
 from hushtable.generators.small_census import census, census_schema, census_table
 from hushtable.generators.sparse_cells import sparse
+from hushtable.generators.wide_survey import survey, survey_schema
 
 Generator = Callable[..., MadeUpTable]
 
 GENERATORS: dict[str, Generator] = {
     "census": census_table,
+    "survey": survey,
     "brazil": brazil,
     "us": us,
     "timing": timing,
@@ -81,6 +83,8 @@ __all__ = [
     "generate",
     "own_dataset",
     "sparse",
+    "survey",
+    "survey_schema",
     "timing",
     "unrelated",
     "us",

@@ -1,5 +1,5 @@
 """The planner: the error of every mechanism, before any budget is spent."""
 
-from hushtable.planner.plan import EVERYDAY, Plan, plan
+from hushtable.planner.plan import Plan, plan
 
-__all__ = ["EVERYDAY", "Plan", "plan"]
+__all__ = ["Plan", "plan"]

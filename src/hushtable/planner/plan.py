@@ -22,10 +22,7 @@ from hushtable.families.forecast import (
 )
 from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_epsilon
 from hushtable.schema import Schema, checked_people
-from hushtable.workload import Workload, read_workload
-
-EVERYDAY = "everyday"
-"""The workload of a plan unless another is named."""
+from hushtable.workload import DEFAULT, Workload, read_workload
 
 SINGLE = "marginals:1"
 """The least that is asked of a table."""
@@ -135,7 +132,7 @@ def plan(
     schema: Schema,
     *,
     epsilon: EpsilonLike,
-    workload: str | Workload = EVERYDAY,
+    workload: str | Workload = DEFAULT,
     people: int | None = None,
     typical: float = 1.0,
     budgets: bool = False,

@@ -1,10 +1,11 @@
 """Workloads: what analysts will ask, by name, as text, or put together from parts."""
 
-from hushtable.workload.parsing import read_workload
+from hushtable.workload.parsing import DEFAULT, read_workload
 from hushtable.workload.workload import (
     BoxSet,
     Question,
     Workload,
+    everyday,
     identity,
     levels,
     marginals,
@@ -16,9 +17,11 @@ from hushtable.workload.workload import (
 )
 
 __all__ = [
+    "DEFAULT",
     "BoxSet",
     "Question",
     "Workload",
+    "everyday",
     "identity",
     "levels",
     "marginals",

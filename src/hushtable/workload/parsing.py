@@ -28,6 +28,9 @@ PLAIN: dict[str, Callable[[Schema], Workload]] = {
     "total": workloads.total,
     "paper": workloads.paper,
 }
+DEFAULT = "everyday"
+"""What is asked unless something else is named."""
+
 HELP = (
     "a workload is everyday, ranges, prefixes, identity, nodes, total, paper, marginals:2,"
     " level:attribute=1, a file of SQL queries, or a sum such as 2*ranges + marginals:1"
