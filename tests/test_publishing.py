@@ -30,8 +30,8 @@ from hushtable.kernel.privacy.ledger import Ledger, LedgerState
 from hushtable.publishing import LedgerWarning, curate, publish
 from hushtable.schema import Schema
 
-STEPS = ["count", "pay", "draw", "write", "publish", "record", "done"]
-PAID = STEPS[2:]  # steps at whose beginning ε is spent
+STEPS = ["plan", "count", "pay", "draw", "write", "publish", "record", "done"]
+PAID = STEPS[3:]  # steps at whose beginning ε is spent
 STATUS = {"draw": "reserved", "write": "drawing", "publish": "drawing", "record": "publishing"}
 
 SCHEMA = """name = "people"

@@ -52,7 +52,7 @@ class LedgerWarning(UserWarning):
 
 
 Progress = Callable[[str], None]
-"""Told the name of each step as it begins: count, pay, draw, write, publish, record, done."""
+"""Told the name of each step as it begins: plan, count, pay, draw, write, publish, record, done."""
 
 
 def publish(
@@ -84,12 +84,14 @@ def publish(
     step = progress or _ignore
     schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
     _check_schema(schema)
+    _check_target(target)
+    _check_budget(schema, ledger, amount)
+    if mechanism == AUTO:
+        step("plan")
     declared = {"workload": workload, "people": people, "typical": typical}
     name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, declared)
     recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
-    _check_target(target)
-    _check_budget(schema, ledger, amount)
     make_noise = _noise_maker(entropy)
     step("count")
     count = count_table if recipe.needs == "counts" else code_table

@@ -25,7 +25,8 @@ from hushtable.kernel.privacy.ledger import Ledger
 from hushtable.publishing import open_ledger
 from shared_forks import forked, import_what_publishing_needs
 
-STEPS = ("count", "pay", "draw", "write", "publish", "record", "done")
+STEPS = ("plan", "count", "pay", "draw", "write", "publish", "record", "done")
+UNPAID = ("plan", "count", "pay")
 SCHEMA = """name = "people"
 budget = "{budget}"
 [[attribute]]
@@ -91,8 +92,8 @@ def step_kills(folder: Path, rounds: int) -> None:
             after = check(folder)
             visible = step in ("record", "done")
             assert after[0] - before[0] == visible
-            assert after[1] - before[1] == (step not in ("count", "pay"))
-            if step not in ("count", "pay"):
+            assert after[1] - before[1] == (step not in UNPAID)
+            if step not in UNPAID:
                 _check_voiding(folder, voidable=step == "draw")
     print(json.dumps({"kills": rounds * len(STEPS), "releases": check(folder)[0]}))
 

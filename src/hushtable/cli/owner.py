@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hushtable.kernel.counting import CsvFormat
 
 STEPS = {
+    "plan": "planning",
     "count": "counting the table",
     "pay": "paying from the ledger",
     "draw": "drawing noise",
@@ -288,6 +289,8 @@ def schema_check(schema: Path, allow_paths: tuple[Path, ...], as_json: bool) -> 
         protects += f" of one person; the budget is that of the dataset {described.dataset}"
     say(f"{described.name}: {len(described.attributes)} attributes, {described.cells:,} cells,")
     say(f"budget {_text(described.budget)}, {described.neighbours}, protects {protects}")
+    if described.people is not None:
+        say(f"about {described.people:,} rows, as declared")
     print_attributes(described)
     if not described.reviewed:
         say("a draft: review it and set reviewed = true before publishing")
