@@ -209,7 +209,7 @@ def _recipe(
         "workload": found.workload.name,
         "people": found.people,
         "recommended": best.to_dict(),
-        "others": {f.mechanism: f.rmse for f in found.forecasts if f is not best},
+        "others": {f.mechanism: f.error for f in found.forecasts if f is not best},
     }
     return best.mechanism, dict(best.parameters), told
 

@@ -42,7 +42,8 @@ def test_auto_publishes_what_is_recommended(tmp_path: Path, workload: str | None
     release = publish(tmp_path, schema, workload=workload)
     told = release.manifest["plan"]
     assert release.mechanism == best.mechanism == told["recommended"]["mechanism"]
-    assert told["recommended"]["rmse"] == best.rmse <= min(told["others"].values())
+    assert told["recommended"]["rmse"] == best.rmse
+    assert told["recommended"]["error"] == best.error <= min(told["others"].values())
     assert told["workload"] == (workload or "everyday") and told["people"] is None
     assert release.manifest["asked"] == "auto"
     # The release has the error that was forecast.
@@ -68,7 +69,9 @@ def test_a_family_is_planned_because_it_is_registered(monkeypatch: pytest.Monkey
     schema = schema_of(AGE, JOB)
     best = plan(schema, epsilon="1").forecasts[0]
     toy: Any = ModuleType("hushtable.families.toy.forecast")
-    toy.forecasts = lambda purpose: [replace(best, mechanism="toy", rmse=best.rmse / 2)]
+    toy.forecasts = lambda purpose: [
+        replace(best, mechanism="toy", rmse=best.rmse / 2, by_attributes={})
+    ]
     monkeypatch.setitem(sys.modules, toy.__name__, toy)
     monkeypatch.setitem(FAMILIES, "toy", Family({"toy": "toy"}, (), forecasts="exact"))
     found = plan(schema, epsilon="1")

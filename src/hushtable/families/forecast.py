@@ -137,11 +137,19 @@ class Forecast:
             worst=worst,
             typical=purpose.sample.boxes(int(np.abs(variances - mean).argmin())),
             by_size=_by_size(purpose.sample, variances),
-            by_attributes=_by_attributes(purpose.sample, variances),
+            by_attributes=by_attributes(purpose.sample, variances),
             useful_from=_useful_from(purpose, variances),
             bound=bound,
             resources=resources,
         )
+
+    @property
+    def error(self) -> float:
+        """What plans compare: the mean of the errors by how many attributes are named.
+
+        The root of the mean square over all would be decided by the questions about most.
+        """
+        return _mean_error(self.rmse, self.by_attributes)
 
     def margin(self, epsilon: Fraction | None = None) -> float:
         """How far a typical count is off at most, 95 times in 100; perhaps at another ε."""
@@ -167,6 +175,7 @@ class Forecast:
         return {
             "mechanism": self.mechanism,
             "parameters": self.parameters,
+            "error": self.error,
             "rmse": self.rmse,
             "margin": self.margin(),
             "margin_at_twice_epsilon": self.margin(2 * self.epsilon),
@@ -197,6 +206,7 @@ class SummaryForecast:
     """Whether it has at most a chosen size, whatever the table holds."""
     rmse: float
     """The error over the workload."""
+    by_attributes: dict[int, float]
     useful_from: float
     """As of a `Forecast`, if errors of so many people are those of any number."""
     size: float
@@ -210,10 +220,16 @@ class SummaryForecast:
     subset: float
     """The error of as many cells that are scattered."""
 
+    @property
+    def error(self) -> float:
+        """What plans compare, as of a `Forecast`."""
+        return _mean_error(self.rmse, self.by_attributes)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "mechanism": self.mechanism,
             "parameters": self.parameters,
+            "error": self.error,
             "rmse": self.rmse,
             "useful_from": self.useful_from,
             "size": self.size,
@@ -239,7 +255,7 @@ def _by_size(sample: Sample, variances: Floats) -> tuple[Sized, ...]:
     return tuple(found)
 
 
-def _by_attributes(sample: Sample, variances: Floats) -> dict[int, float]:
+def by_attributes(sample: Sample, variances: Floats) -> dict[int, float]:
     """The error of questions by how many attributes they name; the total names none."""
     named = np.minimum(sample.named, MOST_NAMED)
     found = {}
@@ -248,6 +264,12 @@ def _by_attributes(sample: Sample, variances: Floats) -> dict[int, float]:
         share = sample.weights[chosen] / sample.weights[chosen].sum()
         found[number] = math.sqrt(float(share @ variances[chosen]))
     return found
+
+
+def _mean_error(rmse: float, by_attributes: dict[int, float]) -> float:
+    if len(by_attributes) < 2:
+        return rmse
+    return math.fsum(by_attributes.values()) / len(by_attributes)
 
 
 def _useful_from(purpose: Purpose, variances: Floats) -> float:

@@ -163,7 +163,7 @@ def plan(
 
 
 def _error(forecast: Forecast | SummaryForecast) -> float:
-    return float(f"{forecast.rmse:.9g}")
+    return float(f"{forecast.error:.9g}")
 
 
 def _asked_of(kind: Certainty, purpose: Purpose) -> list[Any]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ _TRIES = 80_000
 _TRIES_PER_TABLE = 200
 # How much a step may raise the loss, at the beginning.
 _RISE = 0.002
+# Times that weights are balanced, and adjustments of all shares before each.
+_ROUNDS = 6
+_STEPS = 30
 # Changes of the tables between two adjustments of all shares.
 _CHANGES = 12
 # A table whose share is less than this part of the largest is dropped.
@@ -80,6 +83,16 @@ class Wanted:
         kappas = tuple(sizes if gains is None else gains)
         depths = tuple([1] * len(sizes) if levels is None else levels)
         return cls(tuple(sizes), weights, tuple(asked), kappas, depths)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Wanted], factors: Sequence[float]) -> Wanted:
+        """Several of the same axes, each with all its weights times a factor."""
+        weights: dict[Axes, float] = {}
+        for wanted, factor in zip(parts, factors, strict=True):
+            for part, weight in wanted.weights.items():
+                weights[part] = weights.get(part, 0.0) + factor * weight
+        asked = dict.fromkeys(axes for wanted in parts for axes in wanted.asked)
+        return replace(parts[0], weights=weights, asked=tuple(asked))
 
     def cells(self, axes: Axes) -> int:
         return math.prod(self.sizes[axis] for axis in axes)
@@ -128,6 +141,11 @@ class Design:
         """f, for c = 1; infinite where a question cannot be answered."""
         told = self._told()
         return float((self.known.weights / told).sum()) if told.all() else math.inf
+
+    def loss_of(self, wanted: Wanted) -> float:
+        """The same for other weights of some of these parts."""
+        variances = dict(zip(self.wanted.weights, 1 / self._told(), strict=True))
+        return math.fsum(weight * variances[part] for part, weight in wanted.weights.items())
 
     def _told(self) -> Floats:
         """1/V of every part."""
@@ -298,6 +316,23 @@ def best_tables(wanted: Wanted, most: int) -> Design:
     return min(starts, key=lambda design: design.loss)
 
 
+def balanced(parts: Sequence[Wanted], most: int) -> Wanted:
+    """All of them, with such weights that the least loss has the least sum of standard errors.
+
+    Where Σ √f is smallest, so is Σ f/√f₀, with f₀ the losses f there. So kinds of questions whose
+    errors must be large do not decide alone. Tables without a search tell f₀ well enough.
+    """
+    factors = [1.0] * len(parts)
+    wanted = Wanted.joined(parts, factors)
+    tables = list(dict.fromkeys((*wanted.asked, *first_tables(wanted, most).tables)))
+    for _ in range(_ROUNDS if len(parts) > 1 else 0):
+        design = Design.of(wanted, tables)
+        design.improve_shares(_STEPS)
+        factors = [1 / math.sqrt(design.loss_of(part)) for part in parts]
+        wanted = Wanted.joined(parts, factors)
+    return wanted
+
+
 def first_tables(wanted: Wanted, most: int) -> Design:
     """The best tables to begin with: good ones, without a search."""
     return _first_designs(wanted, most)[0]
@@ -321,6 +356,8 @@ def _starts(wanted: Wanted) -> Iterator[list[Axes]]:
     """The asked tables, without those inside others; and designs that hold them all."""
     ways = max(map(len, wanted.asked))
     yield _largest(wanted.asked)
+    if len(wanted.asked) > len(_largest(wanted.asked)):
+        yield list(wanted.asked)
     used = sorted({axis for asked in wanted.asked for axis in asked})
     for room in (4, 8, 16, 32, 64):
         groups = _packed(used, wanted.sizes, room)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -11,15 +11,17 @@ import numpy as np
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import OptionError
-from hushtable.families.forecast import Forecast, Purpose, Resources
+from hushtable.families.forecast import MOST_NAMED, Forecast, Purpose, Resources
 from hushtable.families.linear.choices import describe, has_trees, tree
 from hushtable.families.linear.gains import mean_gains
 from hushtable.families.marginals.asked import rows_asked
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.families.marginals.choose import (
+    Axes,
     Design,
     Question,
     Wanted,
+    balanced,
     best_tables,
     boxes_of,
     first_tables,
@@ -97,7 +99,7 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
         return []  # the total alone needs no tables
     try:
         transforms = _best_transforms(purpose.schema, asking)
-        found = best_tables(asking.wanted(transforms), MOST_CELLS)
+        found = best_tables(balanced(asking.by_number(transforms), MOST_CELLS), MOST_CELLS)
         tables = tuple(SmallTable.of(*axes) for axes in found.tables)
         strategy = SmallTables(purpose.schema, tables, whole_shares(found.shares), transforms)
         reader = strategy.reader(purpose.epsilon)
@@ -110,7 +112,7 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
             strategy,
             mechanism="marginals",
             parameters=strategy.settings,
-            mean=_mean(found.wanted, reader, purpose.workload.weight),
+            mean=_mean(asking.wanted(transforms), reader, purpose.workload.weight),
             variances=variances,
             worst=math.sqrt(float(variances.max())),
             resources=_resources(purpose, strategy),
@@ -127,16 +129,21 @@ def _best_transforms(schema: Schema, asking: Asking) -> dict[int, AxisTransform]
         for along in asking.along(axis)
     ]
     chosen: dict[int, AxisTransform] = {}
-    tables = first_tables(asking.wanted(chosen), MOST_CELLS)
-    least = tables.loss
+    tables = first_tables(asking.wanted(chosen), MOST_CELLS).tables
+    least = _loss(asking.wanted(chosen), tables)
     for axis, transform in candidates:
-        if isinstance(transform, Identity) or len(transform.classes) > 1:
+        if transform.levels == 1 or len(transform.classes) > 1:  # plain counts, or several scales
             continue
-        design = Design.of(asking.wanted({**chosen, axis: transform}), tables.tables)
-        design.improve_shares(30)
-        if design.loss < least * (1 - 1e-9):
-            chosen, least = {**chosen, axis: transform}, design.loss
+        loss = _loss(asking.wanted({**chosen, axis: transform}), tables)
+        if loss < least * (1 - 1e-9):
+            chosen, least = {**chosen, axis: transform}, loss
     return chosen
+
+
+def _loss(wanted: Wanted, tables: Iterable[Axes]) -> float:
+    design = Design.of(wanted, tables)
+    design.improve_shares(30)
+    return design.loss
 
 
 def _mean(wanted: Wanted, reader: MarginalsReader, weight: float) -> float:
@@ -180,13 +187,25 @@ class Asking:
 
     def wanted(self, transforms: Transforms) -> Wanted:
         """The parts that count, with their weights."""
+        parts = self.by_number(transforms)
+        return Wanted.joined(parts, [1.0] * len(parts))
+
+    def by_number(self, transforms: Transforms) -> list[Wanted]:
+        """The same of questions that name one, two, three, and more attributes, each by itself."""
         axes = [self._axis(axis, transforms.get(axis)) for axis in range(len(self.schema.shape))]
-        return Wanted.of(
-            [axis.reading.transform.coefficients for axis in axes],
-            self._questions(axes),
-            [axis.gain for axis in axes],
-            [axis.reading.transform.levels for axis in axes],
-        )
+        numbered: dict[int, list[Question]] = {}
+        for question in self._questions(axes):
+            named = max(map(len, question))
+            numbered.setdefault(min(named, MOST_NAMED), []).append(question)
+        return [
+            Wanted.of(
+                [axis.reading.transform.coefficients for axis in axes],
+                questions,
+                [axis.gain for axis in axes],
+                [axis.reading.transform.levels for axis in axes],
+            )
+            for _, questions in sorted(numbered.items())
+        ]
 
     def _axis(self, axis: int, transform: AxisTransform | None) -> ReadAxis:
         if (axis, transform) not in self._axes:

@@ -15,7 +15,12 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.errors import OptionError
-from hushtable.families.forecast import Purpose, SummaryForecast, weighted_median
+from hushtable.families.forecast import (
+    Purpose,
+    SummaryForecast,
+    by_attributes,
+    weighted_median,
+)
 from hushtable.families.sparse.expected import (
     DEFAULT_SIZE,
     Expected,
@@ -77,6 +82,7 @@ def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
                 people=people,
                 bounded=isinstance(rule, Priority),
                 rmse=math.sqrt(float(np.average(errors**2, weights=weights))),
+                by_attributes=by_attributes(purpose.sample, errors**2),
                 useful_from=weighted_median(errors / share, weights),
                 **asdict(table.expected(max(schema.cells / RANGE, 1))),
             )
