@@ -103,6 +103,9 @@ class Wanted:
         return 1 / (others * math.prod(self.levels[axis] for axis in table) ** 2)
 
 
+Incidence = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
+"""Every part of every table: the part's number, the table's, and how well it tells it."""
+
 Question = Mapping[Axes, float]
 """What counts over some attributes ask of each part of their table."""
 
@@ -129,6 +132,7 @@ class Design:
     tables: list[Axes]
     shares: Floats
     known: _Parts = field(repr=False)
+    _held: tuple[list[Axes], Incidence] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, wanted: Wanted, tables: Iterable[Axes], known: _Parts | None = None) -> Design:
@@ -153,14 +157,15 @@ class Design:
         told = np.bincount(parts, self.shares[tables] ** 2 * gains, len(self.known.weights))
         return told.astype(np.float64, copy=False)
 
-    def _incidence(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-        rows = [self.known.of(table) for table in self.tables]
-        tables = np.repeat(np.arange(len(rows)), [len(parts) for parts, _ in rows])
-        return (
-            np.concatenate([parts for parts, _ in rows]),
-            tables,
-            np.concatenate([gains for _, gains in rows]),
-        )
+    def _incidence(self) -> Incidence:
+        """Found once for a list of tables: another list takes its place, none is changed."""
+        if self._held is None or self._held[0] is not self.tables:
+            rows = [self.known.of(table) for table in self.tables]
+            places = np.repeat(np.arange(len(rows)), [len(parts) for parts, _ in rows])
+            parts = np.concatenate([parts for parts, _ in rows])
+            gains = np.concatenate([gains for _, gains in rows])
+            self._held = self.tables, (parts, places, gains)
+        return self._held[1]
 
     def adjust(self, steps: int) -> None:
         """Move the shares towards their best, and drop tables that get none."""
@@ -234,7 +239,9 @@ class Design:
     def _replace(self, gone: Sequence[int], come: Sequence[tuple[Axes, float]]) -> None:
         held = {
             table: share
-            for number, (table, share) in enumerate(zip(self.tables, self.shares, strict=True))
+            for number, (table, share) in enumerate(
+                zip(self.tables, self.shares.tolist(), strict=True)
+            )
             if number not in gone
         }
         for table, share in come:
@@ -388,12 +395,16 @@ def _packed(used: Sequence[int], sizes: Sequence[int], room: int) -> list[Axes]:
 
 
 def _largest(asked: Sequence[Axes]) -> list[Axes]:
-    sets = sorted({frozenset(axes) for axes in asked}, key=len, reverse=True)
-    kept: list[frozenset[int]] = []
-    for one in sets:
-        if not any(one <= other for other in kept):
-            kept.append(one)
-    return [tuple(sorted(one)) for one in kept]
+    sets = dict.fromkeys(tuple(sorted(axes)) for axes in asked)
+    sizes = {len(axes) for axes in sets}
+    inside = {
+        part
+        for axes in sets
+        for size in sizes
+        if size < len(axes)
+        for part in itertools.combinations(axes, size)
+    }
+    return [axes for axes in sorted(sets, key=len, reverse=True) if axes not in inside]
 
 
 def _renamed(blocks: Iterable[Iterable[int]], used: Sequence[int]) -> list[Axes]:

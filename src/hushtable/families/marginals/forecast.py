@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -214,13 +215,21 @@ class Asking:
         return self._axes[axis, transform]
 
     def _questions(self, axes: list[ReadAxis]) -> Iterator[Question]:
-        for boxes in self.workload.box_sets:
-            asked = [i for i, axis in enumerate(axes) if not _is_whole(boxes.along[i], axis.size)]
+        for boxes, asked in zip(self.workload.box_sets, self._named, strict=True):
             moments = [self._asked(axes[i], boxes.along[i]) for i in asked]
             own, share = [own for own, _ in moments], [share for _, share in moments]
-            yield boxes_of(tuple(asked), own, share, boxes.weight)
+            yield boxes_of(asked, own, share, boxes.weight)
         for question in self.workload.questions:
             yield _of_boxes(question.boxes, axes, question.weight)
+
+    @cached_property
+    def _named(self) -> list[Axes]:
+        """The attributes that each set of boxes asks about."""
+        shape = self.schema.shape
+        return [
+            tuple(i for i, size in enumerate(shape) if not _is_whole(boxes.along[i], size))
+            for boxes in self.workload.box_sets
+        ]
 
     def _asked(self, axis: ReadAxis, along: Along) -> tuple[float, float]:
         if (axis, along) not in self._moments:
