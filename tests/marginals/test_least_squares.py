@@ -125,10 +125,13 @@ def test_many_ranges_at_once_are_those_asked_one_by_one(
             starts[row, axis] = random.integers(0, shape[axis])
             stops[row, axis] = random.integers(starts[row, axis] + 1, shape[axis] + 1)
     values, variances = reader.ranges(starts, stops)
+    _, low, high = reader.range_intervals(starts, stops, 0.9)
     for row in range(60):
         ends = zip(starts[row].tolist(), stops[row].tolist(), strict=True)
         value, law = reader.count((Box(tuple(CodeSet.of(pair) for pair in ends)),))
         assert (value, law.variance) == pytest.approx((values[row], variances[row]), rel=1e-9)
+        half = law.half_width(0.9)
+        assert (low[row], high[row]) == pytest.approx((value - half, value + half), abs=3e-4)
 
 
 @pytest.mark.parametrize("transforms", [PLAIN, TREES], ids=["plain", "trees"])

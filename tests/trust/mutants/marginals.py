@@ -72,15 +72,15 @@ MARGINALS = [
     Mutant(
         "the law of the first table alone",
         "families/marginals/least_squares.py",
-        "for number, table in enumerate(self.tables):\n            shared",
-        "for number, table in enumerate(self.tables[:1]):\n            shared",
+        "for number, table in enumerate(self.tables):\n                shared",
+        "for number, table in enumerate(self.tables[:1]):\n                shared",
         _DENSE,
     ),
     Mutant(
         "cells beside a question left out of its law",
         "families/marginals/least_squares.py",
-        "terms[key] = terms.get(key, 0) + int(count)",
-        "terms[key] = terms.get(key, 0) + 1",
+        "np.multiply.outer(telling.counts, classes)",
+        "np.multiply.outer(telling.counts, classes**0)",
         _DENSE,
     ),
     Mutant(
