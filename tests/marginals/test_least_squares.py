@@ -98,7 +98,10 @@ def some_tables(draw: st.DrawFn) -> tuple[list[AxisTransform], list[tuple[int, .
 
 # A table of its own, one inside another, and two with the same attributes; what is asked is a part
 # of the cells of one of them: numbers of these.
-SOME = ([Identity(3), Tree.mixed(5, (2, 3), root=True), Identity(2)], [(0, 1), (1, 2), (0, 2), (1,)])
+SOME = (
+    [Identity(3), Tree.mixed(5, (2, 3), root=True), Identity(2)],
+    [(0, 1), (1, 2), (0, 2), (1,)],
+)
 TWICE = ([Identity(2), Identity(2), Identity(4)], [(0, 2), (0, 2), (0, 1, 2)])
 
 

@@ -78,8 +78,8 @@ MARGINALS = [
     Mutant(
         "the law of the first table alone",
         "families/marginals/least_squares.py",
-        "for number, table in enumerate(self.tables):\n                shared",
-        "for number, table in enumerate(self.tables[:1]):\n                shared",
+        "for number in self.holders(shared)]",
+        "for number in self.holders(shared)[:1]]",
         _DENSE,
     ),
     Mutant(
@@ -128,8 +128,8 @@ MARGINALS = [
     Mutant(
         "the cells along other attributes left out of a law",
         "families/marginals/least_squares.py",
-        "counts.append(_outer([np.ones((), np.int64), *(c for _, c in others)]).reshape(-1))",
-        "counts.append(_outer([np.ones((), np.int64), *(c // c for _, c in others)]).reshape(-1))",
+        "counts = _outer([np.ones(1, np.int64), *(count for _, count in others)])",
+        "counts = _outer([np.ones(1, np.int64), *(count // count for _, count in others)])",
         _ANY,
     ),
     Mutant(

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ class Agreeing:
     tables: Sequence[Measured]
     _parts: dict[Axes, Floats] = field(default_factory=dict)
     _variances: dict[Axes, float] = field(default_factory=dict)
+    _shared: dict[Axes, _Telling] = field(default_factory=dict)
     _tellings: dict[Axes, Sequence[tuple[Axes, _Telling]]] = field(default_factory=dict)
     _laws: dict[tuple[object, ...], NoiseSum] = field(default_factory=dict)
 
@@ -174,29 +176,35 @@ class Agreeing:
     def _tellings_of(self, axes: Axes) -> Sequence[tuple[Axes, _Telling]]:
         """What tables tell about a question of these axes, by which of them a table has."""
         if axes not in self._tellings:
-            sharing: dict[Axes, list[int]] = {}
-            for number, table in enumerate(self.tables):
-                shared = tuple(axis for axis in axes if axis in table.axes)
-                sharing.setdefault(shared, []).append(number)
-            self._tellings[axes] = [
-                (shared, self._telling(shared, numbers)) for shared, numbers in sharing.items()
-            ]
+            found = []
+            for shared in subsets(axes):
+                telling = self._telling(shared)
+                others = np.zeros(len(self.tables), bool)
+                for axis in set(axes) - set(shared):
+                    others[list(self._holders[axis])] = True
+                if not others[telling.tables].all():
+                    found.append((shared, telling.only(~others[telling.tables])))
+            self._tellings[axes] = found
         return self._tellings[axes]
 
-    def _telling(self, shared: Axes, numbers: Sequence[int]) -> _Telling:
-        """Of tables that share these axes with a question, how each counts in its parts."""
-        shares, counts, noises = [], [], []
-        for number in numbers:
-            table = self.tables[number]
-            others = [self.along[axis].classes for axis in table.axes if axis not in shared]
-            share = [
-                self.precision(part, number) * self.part_variance(part) for part in subsets(shared)
-            ]
-            weights = _outer([np.ones(()), *(weight for weight, _ in others)]).reshape(-1)
-            shares.append(np.multiply.outer(weights, share))
-            counts.append(_outer([np.ones((), np.int64), *(c for _, c in others)]).reshape(-1))
-            noises.append(np.full(len(weights), self._noises[table.noise]))
-        return _Telling(np.concatenate(shares), np.concatenate(counts), np.concatenate(noises))
+    def _telling(self, shared: Axes) -> _Telling:
+        """Of the tables that have these axes, how each counts in their parts."""
+        if shared not in self._shared:
+            rows = [self._rows(shared, number) for number in self.holders(shared)]
+            none = _Telling(np.zeros((0, 1 << len(shared))), *np.zeros((3, 0), np.int64))
+            self._shared[shared] = _Telling.joined([none, *rows])
+        return self._shared[shared]
+
+    def _rows(self, shared: Axes, number: int) -> _Telling:
+        table = self.tables[number]
+        others = [self.along[axis].classes for axis in table.axes if axis not in shared]
+        share = [
+            self.precision(part, number) * self.part_variance(part) for part in subsets(shared)
+        ]
+        weights = _outer([np.ones(1), *(weight for weight, _ in others)]).reshape(-1)
+        counts = _outer([np.ones(1, np.int64), *(count for _, count in others)]).reshape(-1)
+        of_each = [np.full(len(weights), one) for one in (self._noises[table.noise], number)]
+        return _Telling(np.multiply.outer(weights, share), counts, *of_each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +216,20 @@ class _Telling:
     counts: Integers
     """How many coefficients are in each class."""
     noises: Integers
-    """Which noise each has."""
+    """Which noise each has …"""
+    tables: Integers
+    """… and in which table it is."""
+
+    @classmethod
+    def joined(cls, some: Sequence[_Telling]) -> _Telling:
+        columns = zip(
+            *((one.shares, one.counts, one.noises, one.tables) for one in some), strict=True
+        )
+        return cls(*map(np.concatenate, columns))
+
+    def only(self, kept: NDArray[np.bool_]) -> _Telling:
+        """Some of the rows."""
+        return _Telling(self.shares[kept], self.counts[kept], self.noises[kept], self.tables[kept])
 
 
 def _spread(part: Axes, weights: Floats, asked: Asked, axes: Axes) -> Floats:
@@ -226,5 +247,5 @@ def _shaped(values: Floats, place: int, axes: int) -> Floats:
     return values.reshape([-1 if i == place else 1 for i in range(axes)])
 
 
-def _outer(along: Iterable[NDArray[np.generic]]) -> NDArray[np.generic]:
+def _outer(along: Iterable[NDArray[Any]]) -> NDArray[Any]:
     return reduce(np.multiply.outer, along)

@@ -59,7 +59,7 @@ class DiscreteLaplace:
         """3v² + v, for a variance v."""
         return 3 * self.variance**2 + self.variance
 
-    @property
+    @cached_property
     def chance_of_any(self) -> float:
         """P[N ≠ 0] = 2α/(1+α)."""
         return 2 / (1 + math.exp(min(self.rate, 700.0)))
