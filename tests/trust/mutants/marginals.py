@@ -78,8 +78,8 @@ MARGINALS = [
     Mutant(
         "the law of the first table alone",
         "families/marginals/least_squares.py",
-        "for number in self.holders(shared)]",
-        "for number in self.holders(shared)[:1]]",
+        "for number, table in enumerate(self.tables):\n                shared",
+        "for number, table in enumerate(self.tables[:1]):\n                shared",
         _DENSE,
     ),
     Mutant(

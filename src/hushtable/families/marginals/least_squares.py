@@ -39,6 +39,8 @@ ReadTable = Callable[[], NDArray[np.int64]]
 _LEAST_VARIANCE = 1e-100
 # Laws that are kept: those of questions that are alike are the same.
 _LAWS = 4096
+# Rows of what tables tell that are kept, about so many.
+_ROWS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class Agreeing:
     tables: Sequence[Measured]
     _parts: dict[Axes, Floats] = field(default_factory=dict)
     _variances: dict[Axes, float] = field(default_factory=dict)
-    _shared: dict[Axes, _Telling] = field(default_factory=dict)
+    _alone: dict[tuple[Axes, int], _Telling] = field(default_factory=dict)
     _tellings: dict[Axes, Sequence[tuple[Axes, _Telling]]] = field(default_factory=dict)
     _laws: dict[tuple[object, ...], NoiseSum] = field(default_factory=dict)
 
@@ -176,26 +178,22 @@ class Agreeing:
     def _tellings_of(self, axes: Axes) -> Sequence[tuple[Axes, _Telling]]:
         """What tables tell about a question of these axes, by which of them a table has."""
         if axes not in self._tellings:
-            found = []
-            for shared in subsets(axes):
-                telling = self._telling(shared)
-                others = np.zeros(len(self.tables), bool)
-                for axis in set(axes) - set(shared):
-                    others[list(self._holders[axis])] = True
-                if not others[telling.tables].all():
-                    found.append((shared, telling.only(~others[telling.tables])))
-            self._tellings[axes] = found
+            if len(self._tellings) * len(self.tables) > _ROWS:
+                self._tellings.clear()
+            sharing: dict[Axes, list[_Telling]] = {}
+            for number, table in enumerate(self.tables):
+                shared = tuple(axis for axis in axes if axis in table.axes)
+                sharing.setdefault(shared, []).append(self._telling(shared, number))
+            self._tellings[axes] = [(s, _Telling.joined(some)) for s, some in sharing.items()]
         return self._tellings[axes]
 
-    def _telling(self, shared: Axes) -> _Telling:
-        """Of the tables that have these axes, how each counts in their parts."""
-        if shared not in self._shared:
-            rows = [self._rows(shared, number) for number in self.holders(shared)]
-            none = _Telling(np.zeros((0, 1 << len(shared))), *np.zeros((3, 0), np.int64))
-            self._shared[shared] = _Telling.joined([none, *rows])
-        return self._shared[shared]
+    def _telling(self, shared: Axes, number: int) -> _Telling:
+        """How a table that shares these axes with a question counts in their parts."""
+        if (shared, number) not in self._alone:
+            self._alone[shared, number] = self._told(shared, number)
+        return self._alone[shared, number]
 
-    def _rows(self, shared: Axes, number: int) -> _Telling:
+    def _told(self, shared: Axes, number: int) -> _Telling:
         table = self.tables[number]
         others = [self.along[axis].classes for axis in table.axes if axis not in shared]
         share = [
@@ -203,33 +201,26 @@ class Agreeing:
         ]
         weights = _outer([np.ones(1), *(weight for weight, _ in others)]).reshape(-1)
         counts = _outer([np.ones(1, np.int64), *(count for _, count in others)]).reshape(-1)
-        of_each = [np.full(len(weights), one) for one in (self._noises[table.noise], number)]
-        return _Telling(np.multiply.outer(weights, share), counts, *of_each)
+        noises = np.full(len(weights), self._noises[table.noise])
+        return _Telling(np.multiply.outer(weights, share), counts, noises)
 
 
 @dataclass(frozen=True, eq=False)
 class _Telling:
-    """How some tables count in the parts of an answer: a row for each class of their other axes."""
+    """How tables count in the parts of an answer: a row for each class of their other axes."""
 
     shares: Floats
     """In each part."""
     counts: Integers
     """How many coefficients are in each class."""
     noises: Integers
-    """Which noise each has …"""
-    tables: Integers
-    """… and in which table it is."""
+    """Which noise each has."""
 
     @classmethod
     def joined(cls, some: Sequence[_Telling]) -> _Telling:
-        columns = zip(
-            *((one.shares, one.counts, one.noises, one.tables) for one in some), strict=True
-        )
+        """What several tables tell."""
+        columns = zip(*((one.shares, one.counts, one.noises) for one in some), strict=True)
         return cls(*map(np.concatenate, columns))
-
-    def only(self, kept: NDArray[np.bool_]) -> _Telling:
-        """Some of the rows."""
-        return _Telling(self.shares[kept], self.counts[kept], self.noises[kept], self.tables[kept])
 
 
 def _spread(part: Axes, weights: Floats, asked: Asked, axes: Axes) -> Floats:
