@@ -75,6 +75,11 @@ class DenseTables:
             asked[np.ix_(*codes)] = 1
         return self.precision * (self.questions @ (self.covariance @ asked.reshape(-1)))
 
+    def weights_by_table(self, region: Sequence[Box]) -> list[NDArray[np.float64]]:
+        """The same weights, table by table."""
+        ends = np.cumsum([len(self._questions(table)) for table in self.tables])
+        return np.split(self.weights(region), ends[:-1])
+
     def count(self, region: Sequence[Box]) -> tuple[float, float]:
         """The answer, and its variance."""
         noisy = np.concatenate([table.read().reshape(-1) for table in self.tables])

@@ -31,7 +31,17 @@ from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.query.box import cells
 
-KINDS = {"the total", "cells", "values", "pairs", "nodes", "ranges", "unions"}
+KINDS = {
+    "the total",
+    "cells",
+    "values",
+    "pairs",
+    "nodes",
+    "ranges",
+    "unions",
+    "complements",
+    "groups",
+}
 
 
 def attack(mechanism: Mechanism, releases: int, *, epsilon: str = "1") -> CoverageAttack:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from tests.shared_tables import DenseTables, schema_of
 
 from hushtable.errors import QueryError
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.families.marginals.least_squares import Agreeing, Measured
-from hushtable.families.marginals.read import Layer, MarginalsReader
-from hushtable.families.marginals.tables import SmallTable
+from hushtable.families.marginals.read import Layer, MarginalsReader, layers_of
+from hushtable.families.marginals.tables import SmallTable, parse_tables
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
+from hushtable.query.law import NoiseSum
 from hushtable.query.sql import parse_where
+from hushtable.schema import Schema
 
 WHERE = (
     "",
@@ -92,24 +96,121 @@ def some_tables(draw: st.DrawFn) -> tuple[list[AxisTransform], list[tuple[int, .
     return transforms, draw(st.lists(st.sampled_from(subsets), min_size=1, max_size=6))
 
 
-@given(some_tables(), st.integers(0, 2**20), st.data())
+# A table of its own, one inside another, and two with the same attributes; what is asked is a part
+# of the cells of one of them: numbers of these.
+SOME = (
+    [Identity(3), Tree.mixed(5, (2, 3), root=True), Identity(2)],
+    [(0, 1), (1, 2), (0, 2), (1,)],
+)
+TWICE = ([Identity(2), Identity(2), Identity(4)], [(0, 2), (0, 2), (0, 1, 2)])
+
+
+@given(some_tables(), st.integers(0, 2**20), st.integers(0, 5), st.sets(st.integers(0, 30)))
+@example(SOME, 1, 0, {0, 1, 7})
+@example(SOME, 2, 1, {3})
+@example(TWICE, 3, 2, {1, 2, 4, 9})
+@example(TWICE, 4, 0, set())
 @settings(max_examples=40)
-def test_any_box_inside_a_table_is_answered_as_by_dense_least_squares(
-    case: tuple[list[AxisTransform], list[tuple[int, ...]]], seed: int, data: st.DataObject
+def test_any_part_of_a_table_is_answered_as_by_dense_least_squares(
+    case: tuple[list[AxisTransform], list[tuple[int, ...]]], seed: int, which: int, some: set[int]
 ) -> None:
     transforms, listed = case
     tables = measured(transforms, listed, seed)
     dense, reader = DenseTables(transforms, tables), reader_of(transforms, tables)
-    shape = dense.shape
-    axes = data.draw(st.sampled_from(listed))
-    codes = [
-        data.draw(st.sets(st.integers(0, size - 1), min_size=1)) if axis in axes else range(size)
-        for axis, size in enumerate(shape)
-    ]
-    box = Box(tuple(CodeSet.of(*((code, code + 1) for code in some)) for some in codes))
-    value, law = reader.count((box,))
-    expected = dense.count((box,))
-    assert (value, law.variance) == pytest.approx(expected, rel=1e-8, abs=1e-7)
+    axes = listed[which % len(listed)]
+    lengths = [dense.shape[axis] for axis in axes]
+    numbers = sorted({number % math.prod(lengths) for number in some})
+    boxes = []
+    for codes in zip(*np.unravel_index(np.array(numbers, np.int64), lengths), strict=True):
+        sets = list(Box.full(dense.shape).sets)
+        for axis, code in zip(axes, codes, strict=True):
+            sets[axis] = CodeSet.single(int(code))
+        boxes.append(Box(tuple(sets)))
+    value, law = reader.count(tuple(boxes))
+    assert (value, law.variance) == pytest.approx(dense.count(boxes), rel=1e-8, abs=1e-7)
+    assert_the_weights_are(law, [(dense, 1.0)], boxes)
+
+
+def assert_the_weights_are(
+    law: NoiseSum, told: Sequence[tuple[DenseTables, float]], boxes: Sequence[Box]
+) -> None:
+    """The weights of an average of dense answers, noise by noise."""
+    theirs: dict[DiscreteLaplace, list[float]] = {}
+    for dense, share in told:
+        for table, weights in zip(dense.tables, dense.weights_by_table(boxes), strict=True):
+            theirs.setdefault(table.noise, []).extend((share * np.abs(weights)).tolist())
+    for noise, sizes in theirs.items():
+        mine = sorted(w for w, one, count in law.terms if one == noise for _ in range(count))
+        mine = [0.0] * (len(sizes) - len(mine)) + mine
+        assert mine == pytest.approx(sorted(sizes), rel=1e-7, abs=1e-10)
+    assert {noise for _, noise, _ in law.terms} <= theirs.keys()
+
+
+# ── layers ───────────────────────────────────────────────────────────────────────────────────────
+
+LEVELS = Schema.from_dict(
+    {
+        "name": "t",
+        "budget": "9",
+        "attribute": [
+            {"name": "a", "kind": "ordinal", "range": [0, 2]},
+            {"name": "job", "kind": "nominal", "tree": {"office": ["x", "y"], "field": ["z", "w"]}},
+            {"name": "c", "kind": "ordinal", "range": [0, 1]},
+        ],
+    }
+)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """An axis of which groups of codes are counted, for the dense oracle."""
+
+    groups: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.groups)
+
+    def matrix(self) -> NDArray[np.float64]:
+        return np.equal.outer(np.unique(self.groups), self.groups).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("where", "layers"),
+    [
+        ("", 2),
+        ("job = 'office'", 2),
+        ("a = 1 AND job = 'field'", 2),
+        ("a = 1 OR job = 'office'", 2),
+        ("NOT (a = 2 AND job = 'field')", 2),
+        ("job = 'x'", 1),
+        ("job = 'x' AND a > 0", 1),
+    ],
+)
+def test_layers_are_averaged_by_their_variances_each_read_as_by_dense_least_squares(
+    where: str, layers: int
+) -> None:
+    tables = parse_tables("a+job@1, job+c, a+job, c+job@1", LEVELS)
+    assert layers_of(tables) == [[0, 3], [1, 2]]
+    noises = [DiscreteLaplace(Fraction(n, 3)) for n in (4, 9, 2, 31)]
+    random = np.random.default_rng(5)
+    values = [random.integers(-5, 50, table.shape(LEVELS)) for table in tables]
+    reads = [lambda found=found: found for found in values]
+    reader = MarginalsReader.of(LEVELS, tables, noises, reads, {})
+    listed = [Measured(t.axes, r, n) for t, r, n in zip(tables, reads, noises, strict=True)]
+    fine, coarse = map(Identity, LEVELS.shape), (Identity(3), Grouped((0, 0, 1, 1)), Identity(2))
+    dense = [
+        DenseTables(coarse, [listed[0], listed[3]]),
+        DenseTables(tuple(fine), [listed[1], listed[2]]),
+    ][-layers:]
+    boxes = parse_where(where, LEVELS)
+    value, law = reader.count(boxes)
+    found = [one.count(boxes) for one in dense]
+    precision = np.array([1 / variance for _, variance in found])
+    shares = precision / precision.sum()
+    assert value == pytest.approx(float(shares @ [answer for answer, _ in found]), rel=1e-9)
+    assert law.variance == pytest.approx(1 / precision.sum(), rel=1e-9)
+    assert_the_weights_are(law, list(zip(dense, shares.tolist(), strict=True)), boxes)
 
 
 @pytest.mark.parametrize("transforms", [PLAIN, TREES], ids=["plain", "trees"])
@@ -125,10 +226,13 @@ def test_many_ranges_at_once_are_those_asked_one_by_one(
             starts[row, axis] = random.integers(0, shape[axis])
             stops[row, axis] = random.integers(starts[row, axis] + 1, shape[axis] + 1)
     values, variances = reader.ranges(starts, stops)
+    _, low, high = reader.range_intervals(starts, stops, 0.9)
     for row in range(60):
         ends = zip(starts[row].tolist(), stops[row].tolist(), strict=True)
         value, law = reader.count((Box(tuple(CodeSet.of(pair) for pair in ends)),))
         assert (value, law.variance) == pytest.approx((values[row], variances[row]), rel=1e-9)
+        half = law.half_width(0.9)
+        assert (low[row], high[row]) == pytest.approx((value - half, value + half), abs=3e-4)
 
 
 @pytest.mark.parametrize("transforms", [PLAIN, TREES], ids=["plain", "trees"])

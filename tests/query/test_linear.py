@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law import NoiseLaw, NoiseSum, inversion, noise_sum
-from hushtable.query.law.inversion import by_noise, chernoff
+from hushtable.query.law.inversion import by_law, chernoff
 from hushtable.query.law.normal import normal_quantile
 
 F = Fraction
@@ -62,7 +62,7 @@ def law_of(scale: Fraction, terms: Lattice, unit: int) -> NoiseSum:
 def slack(law: NoiseSum, confidence: float) -> float:
     """How much wider than the smallest a half width may be."""
     normal = math.sqrt(law.variance) * normal_quantile(1 - confidence)
-    reach = chernoff(by_noise(law.terms), (1 - confidence) / 2000)
+    reach = chernoff(by_law(law.terms), (1 - confidence) / 2000)
     return 4.4 * max(normal / 500, reach / 2048)
 
 
@@ -278,15 +278,65 @@ def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
 @pytest.mark.parametrize("name", CROWDS)
 def test_parts_of_the_series_that_are_left_out_do_not_matter(name: str) -> None:
     """The whole characteristic function, term by term, beside the stretches that are computed."""
-    noises = by_noise(linear_noise(*CROWDS[name]).terms)
+    noises = by_law(linear_noise(*CROWDS[name]).terms)
     step, length = math.pi / chernoff(noises, 5e-10), 6000
     whole = np.ones(length)
-    for noise, weights, counts in noises:
-        angles = np.multiply.outer(np.arange(length) * step / 2, weights)
-        whole *= np.exp(-np.log1p(2 * noise.variance * np.sin(angles) ** 2) @ counts)
-    found = inversion._characteristic(noises, step, length, 1e-12)
+    for terms in noises:
+        angles = np.multiply.outer(np.arange(length) * step / 2, terms.weights)
+        decays = np.log1p(2 * terms.variances * np.sin(angles) ** 2)
+        whole *= np.exp(-decays @ terms.counts)
+    found = np.zeros(length)
+    found[0] = 1.0
+    places, phi = inversion._characteristic(noises, step, length, 1e-12)
+    found[places] = phi
     assert (np.abs(found - whole) / np.maximum(np.arange(length), 1)).sum() < 1e-12
     assert (found[1:] == 0).any() or whole.min() > 1e-15
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 1e-17, 1 / 3, -1 / 3, 1 - 2 / 3, 0.25, 3.0, 1e-9, 0.3]),
+            st.integers(0, 3),
+            st.integers(0, 5),
+        ),
+        max_size=30,
+    )
+)
+@example([(1 / 3, 0, 1), (1 - 2 / 3, 0, 2), (-1 / 3, 1, 4), (1e-17, 2, 1), (0.25, 3, 0)])
+@example([])
+def test_terms_are_merged_in_arrays_as_one_by_one(rows: list[tuple[float, int, int]]) -> None:
+    noises = [DiscreteLaplace(F(n, 3)) for n in (1, 2, 4, 9)]
+    listed: dict[tuple[float, DiscreteLaplace], int] = {}
+    for weight, kind, count in rows:
+        listed[weight, noises[kind]] = listed.get((weight, noises[kind]), 0) + count
+    weights, kinds, counts = (np.array([row[i] for row in rows]) for i in range(3))
+    merged = NoiseSum.merged(
+        weights.astype(float), counts.astype(np.int64), kinds.astype(np.int64), noises
+    )
+    assert merged == NoiseSum.weighted(listed)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@cases
+def test_short_series_are_inverted_as_long_ones(
+    case: str, confidence: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noises, widths = by_law(law_of(*CASES[case]).terms), []
+    for short in (0, 10**9):
+        monkeypatch.setattr(inversion, "_SHORT", short)
+        widths.append(inversion.reach_by_series(noises, 1 - confidence))
+    assert widths[0] == widths[1]
+
+
+@pytest.mark.parametrize("miss", [0.5, 1e-3, 1e-12])
+@cases
+def test_a_few_tilts_find_the_best_of_all(case: str, miss: float) -> None:
+    noises = by_law(law_of(*CASES[case]).terms)
+    theta = inversion._TILTS * min(float((terms.rates / terms.weights).min()) for terms in noises)
+    assert chernoff(noises, miss) == pytest.approx(
+        inversion._bounds(noises, miss, theta).min(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan, "high", None])

@@ -37,7 +37,7 @@ def test_cumulants_are_those_of_the_probabilities(scale: Fraction) -> None:
 @scales
 def test_transforms_are_those_of_the_probabilities(scale: Fraction) -> None:
     noise, (x, chances) = DiscreteLaplace(scale), law(scale)
-    tilts = noise.largest_tilt * np.array([-0.97, -0.3, -1e-3, 0.1, 0.5, 0.97])
+    tilts = noise.rate * np.array([-0.97, -0.3, -1e-3, 0.1, 0.5, 0.97])
     moments = [
         math.log(np.exp(np.log(chances[chances > 0]) + t * x[chances > 0]).sum()) for t in tilts
     ]

@@ -16,7 +16,7 @@ from attack import Size, Tally, extent
 from understated import Understated
 
 from hushtable.auditing.coverage import VARIANTS, Coverage, CoverageAttack, short
-from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, cases_of, middling
+from hushtable.auditing.coverage_cases import MIDDLING, SHAPES, Case, cases_of, middling
 from hushtable.auditing.schemas import built_in
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS, find_mechanism
@@ -61,15 +61,40 @@ def test_noise_understated_by_a_tenth_is_seen(size: Size) -> None:
     At 90 % a tenth less of one Laplace noise misses in 12.6 % instead of 10.
     """
     case = next(cases_of(built_in("range").schema, ["flat"]))
-    few = [replace(case, questions=case.questions[:1])]
-    by, releases = Fraction(size(5, 9), 10), size(150, 12_000)
-    liar = Understated(find_mechanism("basic"), by)
-    for mechanism, caught in ((liar, True), (find_mechanism("basic"), False)):
+    few = replace(case, questions=case.questions[:1])
+    assert_a_tenth_is_seen("basic", few, {}, Fraction(size(5, 9), 10), size(150, 12_000))
+
+
+@pytest.mark.parametrize("name", ["census", "visits", "flags"])
+def test_a_tenth_off_the_laws_of_small_tables_is_seen(name: str, size: Size) -> None:
+    """One question each: inside two tables, of two levels, and what is outside of a range.
+
+    The sums of many noises are nearly normal: at 90 %, a tenth less misses in 13.9 %.
+    """
+    case = next(cases_of(middling(name), ["clusters"]))
+    settings, kind = {
+        "census": (VARIANTS["marginals"][3], "complements"),
+        "visits": (VARIANTS["marginals"][5], "nodes"),
+        "flags": (VARIANTS["marginals"][6], "values"),
+    }[name]
+    asked = [one for one in case.questions if one.kind == kind][:2]
+    few = replace(case, questions=tuple(asked))
+    by, releases = Fraction(size(5, 9), 10), size(80, 5_000, 80)
+    assert_a_tenth_is_seen("marginals", few, settings, by, releases)
+
+
+def assert_a_tenth_is_seen(
+    name: str, case: Case, settings: dict[str, str], by: Fraction, releases: int
+) -> None:
+    """Of noise that is understated by so much, and not of honest noise."""
+    liar = Understated(find_mechanism(name), by)
+    for mechanism, caught in ((liar, True), (find_mechanism(name), False)):
         entropy = SeededEntropy(5)
         attack = CoverageAttack(
             mechanism, Fraction("0.05"), releases, lambda entropy=entropy: EntropyNoise(entropy)
         )
-        assert bool(short(attack.run(few, [{}]))) == caught
+        found = attack.run([case], [settings])
+        assert found and bool(short(found)) == caught
 
 
 def _line(name: str, found: Sequence[Coverage]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -32,6 +32,7 @@ PEAK = 2000
 PEOPLE = 3000
 RANGES = 12
 UNIONS = 6
+PAIRS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,8 @@ def _clusters(shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np
 
 
 def questions_of(schema: Schema) -> Iterator[CaseQuestion]:
-    """The total, cells, marginals, hierarchy nodes, ranges, and unions of boxes."""
+    """The total, cells, marginals, hierarchy nodes, ranges, and unions of boxes; of few attributes
+    also complements, and groups of a part."""
     axes = range(len(schema.shape))
     yield CaseQuestion("the total", Query(_everything(schema)))
     yield CaseQuestion("cells", _grouped(schema, tuple(axes)))
@@ -112,6 +114,33 @@ def questions_of(schema: Schema) -> Iterator[CaseQuestion]:
     random = np.random.default_rng(3)
     for _ in range(UNIONS):
         yield CaseQuestion("unions", Query(_union(schema.shape, random)))
+    if len([size for size in schema.shape if size > 1]) > 2:
+        yield from _of_two(schema)
+
+
+def _of_two(schema: Schema) -> Iterator[CaseQuestion]:
+    """Ranges of two attributes, all that is outside of one, and the counts of one by the other.
+
+    Where small tables are measured, others are mostly refused.
+    """
+    random = np.random.default_rng(4)
+    shape, whole = schema.shape, Box.full(schema.shape).sets
+    wide = [axis for axis, size in enumerate(shape) if size > 1]
+    for _ in range(PAIRS):
+        first, second = random.permutation(wide)[:2].tolist()
+        ranges = {axis: _range(shape[axis], random) for axis in (first, second)}
+        yield CaseQuestion("ranges", Query((_with(whole, ranges),)))
+        left = {axis: codes.complement(shape[axis]) for axis, codes in ranges.items()}
+        outside = ({first: left[first]}, {first: ranges[first], second: left[second]})
+        yield CaseQuestion("complements", Query(tuple(_with(whole, some) for some in outside)))
+        part = (_with(whole, {first: _codes(shape[first], random)}),)
+        yield CaseQuestion("groups", replace(_grouped(schema, (second,)), boxes=part))
+
+
+def _range(size: int, random: np.random.Generator) -> CodeSet:
+    """Codes that follow one another: not all, and at least one."""
+    start = int(random.integers(size))
+    return CodeSet.of((start, int(random.integers(start + 1, size + (start > 0)))))
 
 
 def _everything(schema: Schema) -> Boxes:
@@ -169,12 +198,24 @@ _MIDDLING: dict[str, list[dict[str, Any]]] = {
         _JOB,
         {"name": "sex", "kind": "ordinal", "labels": ["f", "m"], "outside": "other"},
     ],
+    "visits": [
+        {"name": "age", "kind": "ordinal", "range": [0, 5]},
+        _JOB,
+        {"name": "sex", "kind": "ordinal", "labels": ["f", "m"]},
+        {"name": "again", "kind": "ordinal", "labels": ["no", "yes"]},
+    ],
     "flags": [{"name": name, "kind": "ordinal", "labels": ["0", "1"]} for name in "abcde"],
 }
 MIDDLING = tuple(_MIDDLING)
+_EXPOSED: dict[str, dict[str, Any]] = {
+    "visits": {"neighbours": "replace-one", "unit": {"column": "person", "max_rows": 3}}
+}
 
 
 @cache
 def middling(name: str) -> Schema:
     """A schema of some dozens of cells by name."""
-    return Schema.from_dict({"name": name, "budget": "1000", "attribute": _MIDDLING[name]})
+    exposed = _EXPOSED.get(name, {})
+    return Schema.from_dict(
+        {"name": name, "budget": "1000", **exposed, "attribute": _MIDDLING[name]}
+    )

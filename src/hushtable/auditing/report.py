@@ -52,7 +52,7 @@ billion audits.
 
 **Coverage**: releases of tables of a few shapes (the same count everywhere and correlated clusters;
 in a nightly audit also nothing at all, one peak, a checkerboard) are asked for their total, cells,
-marginals, hierarchy nodes, ranges and unions of boxes, at 90, 95 and 99.9 %, and at 95 % all at
+marginals, hierarchy nodes, ranges, unions and complements, at 90, 95 and 99.9 %, and at 95 % all at
 once. A promise must hold as often as it says: each question by itself, and all of one kind
 together. Shares that promises which are kept would fall to less than once in a billion audits
 (Hoeffding) are violations. Estimates promise nothing; the share that held is shown.

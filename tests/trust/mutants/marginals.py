@@ -8,6 +8,12 @@ from .suites import LEAST_SQUARES, PROJECTION, SMALL_TABLES
 _DENSE = (
     f"{LEAST_SQUARES}::test_an_answer_its_variance_and_all_weights_are_those_of_dense_least_squares",
 )
+_ANY = (f"{LEAST_SQUARES}::test_any_part_of_a_table_is_answered_as_by_dense_least_squares",)
+_MANY = (f"{LEAST_SQUARES}::test_many_ranges_at_once_are_those_asked_one_by_one",)
+_LAYERS = (
+    f"{LEAST_SQUARES}::"
+    "test_layers_are_averaged_by_their_variances_each_read_as_by_dense_least_squares",
+)
 _SHARES = (f"{SMALL_TABLES}::test_each_table_has_noise_for_its_share_of_epsilon",)
 
 MARGINALS = [
@@ -72,15 +78,15 @@ MARGINALS = [
     Mutant(
         "the law of the first table alone",
         "families/marginals/least_squares.py",
-        "for number, table in enumerate(self.tables):\n            shared",
-        "for number, table in enumerate(self.tables[:1]):\n            shared",
+        "for number, table in enumerate(self.tables):\n                shared",
+        "for number, table in enumerate(self.tables[:1]):\n                shared",
         _DENSE,
     ),
     Mutant(
         "cells beside a question left out of its law",
         "families/marginals/least_squares.py",
-        "terms[key] = terms.get(key, 0) + int(count)",
-        "terms[key] = terms.get(key, 0) + 1",
+        "np.multiply.outer(telling.counts, classes)",
+        "np.multiply.outer(telling.counts, classes**0)",
         _DENSE,
     ),
     Mutant(
@@ -96,5 +102,83 @@ MARGINALS = [
         "if all(levels.get(axis, level) == level for axis, level in table.levels.items()):",
         "if True:",
         (f"{SMALL_TABLES}::test_levels_that_differ_make_layers_and_are_averaged",),
+    ),
+    Mutant(
+        "a tenth off every weight of a law",
+        "families/marginals/least_squares.py",
+        "weights.append((telling.shares @",
+        "weights.append((0.9 * telling.shares @",
+        _ANY,
+    ),
+    Mutant(
+        "a tenth off the intervals of many ranges",
+        "families/marginals/read.py",
+        "halves = np.array([self.law((box,)).half_width(level) for box in boxes])",
+        "halves = np.array([0.9 * self.law((box,)).half_width(level) for box in boxes])",
+        _MANY,
+    ),
+    Mutant(
+        "the tables that share most with a question left out of its law",
+        "families/marginals/least_squares.py",
+        "for shared, telling in self._tellings_of(asked.axes):",
+        "for shared, telling in sorted(self._tellings_of(asked.axes), key=lambda t: len(t[0]))"
+        "[: max(len(self._tellings_of(asked.axes)) - 1, 1)]:",
+        _ANY,
+    ),
+    Mutant(
+        "the cells along other attributes left out of a law",
+        "families/marginals/least_squares.py",
+        "counts = _outer([np.ones(1, np.int64), *(count for _, count in others)])",
+        "counts = _outer([np.ones(1, np.int64), *(count // count for _, count in others)])",
+        _ANY,
+    ),
+    Mutant(
+        "the gain of a tree taken for its number of codes",
+        "families/marginals/axes.py",
+        "return float(self.size if self.plain else np.square(self.whole).sum())",
+        "return float(self.size)",
+        _ANY,
+    ),
+    Mutant(
+        "the law of an average of layers with weights of its own",
+        "families/marginals/read.py",
+        "                (share[k], read.law(rows[k]))\n",
+        "                (share[k] ** 2, read.law(rows[k]))\n",
+        _LAYERS,
+    ),
+    Mutant(
+        "layers averaged by their variances instead of one over them",
+        "families/marginals/read.py",
+        "return list(precision / precision.sum(axis=0))",
+        "return list(1 / precision / (1 / precision).sum(axis=0))",
+        _LAYERS,
+    ),
+    Mutant(
+        "one layer of several asked",
+        "families/marginals/read.py",
+        "seen = (_Question.of(layer, axes, boxes, cuts) for layer in self.layers)",
+        "seen = (_Question.of(layer, axes, boxes, cuts) for layer in self.layers[-1:])",
+        _LAYERS,
+    ),
+    Mutant(
+        "ranges of a tree alike wherever they begin",
+        "families/marginals/read.py",
+        "if not read.plain]] = False",
+        "if not read.plain]] = True",
+        _MANY,
+    ),
+    Mutant(
+        "questions of the same attributes given one law",
+        "families/marginals/asked.py",
+        "return self.axes, self.boxes, *(asked.key for asked in self.along)",
+        "return self.axes, self.boxes",
+        _MANY,
+    ),
+    Mutant(
+        "shares of a total that are not squared",
+        "families/marginals/least_squares.py",
+        "stops[:, i]) ** 2 for i, a in enumerate(axes)]",
+        "stops[:, i]) for i, a in enumerate(axes)]",
+        _MANY,
     ),
 ]

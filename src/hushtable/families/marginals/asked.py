@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ class AxisAsked:
     counts: Integers
     """How many coefficients are in each class."""
 
+    @cached_property
+    def key(self) -> tuple[bytes, ...]:
+        """What makes it different from others."""
+        return tuple(a.tobytes() for a in (self.own, self.whole, self.shares, self.counts))
+
     @classmethod
     def of(cls, weights: Floats, whole: Floats, shares: Floats, counts: Integers) -> AxisAsked:
         return cls(weights - np.multiply.outer(shares, whole), whole, shares, counts)
@@ -51,8 +56,16 @@ def axis_asked(
     `sets` are the codes of each box. Codes outside a group are in no box of it. Without ranges the
     axis is one group.
     """
+    if axis.plain and ranges is None and len(sets) == 1:
+        return [_of_one_set(sets[0].count, axis.size)], np.zeros(1, np.intp)
     groups = np.array([(0, axis.size)] if ranges is None else ranges, np.int64).reshape(-1, 2)
     return (_plain if axis.plain else _transformed)(axis, sets, groups)
+
+
+@lru_cache(maxsize=4096)
+def _of_one_set(codes: int, size: int) -> AxisAsked:
+    """So many codes of plain counts, whichever they are."""
+    return _of_codes(np.ones((1, 1), bool), np.array([codes]), size)
 
 
 def _plain(
@@ -114,6 +127,11 @@ class Asked:
     axes: tuple[int, ...]
     along: tuple[AxisAsked, ...]
     boxes: int
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """What makes its law different from others'."""
+        return self.axes, self.boxes, *(asked.key for asked in self.along)
 
     def parts(self) -> dict[tuple[int, ...], Floats]:
         """For each set R of axes, the weights of the part of R, class by class.

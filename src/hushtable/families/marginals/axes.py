@@ -45,6 +45,14 @@ class ReadAxis:
         return self.reading.rows(np.ones(self.size))
 
     @cached_property
+    def classes(self) -> tuple[Floats, Integers]:
+        """The distinct weights of the coefficients in the total, and how many have each."""
+        if self.plain:
+            return np.ones(1), np.array([self.size])
+        found, counts = np.unique(self.whole.round(12), return_counts=True)
+        return found, counts
+
+    @cached_property
     def gain(self) -> float:
         """κ: the variance of the total, for noise of variance one."""
         return float(self.size if self.plain else np.square(self.whole).sum())

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,10 @@ ReadTable = Callable[[], NDArray[np.int64]]
 
 # Weights need no more: next to such a table every other tells nothing.
 _LEAST_VARIANCE = 1e-100
+# Laws that are kept: those of questions that are alike are the same.
+_LAWS = 4096
+# Rows of what tables tell that are kept, about so many.
+_ROWS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,9 @@ class Agreeing:
     tables: Sequence[Measured]
     _parts: dict[Axes, Floats] = field(default_factory=dict)
     _variances: dict[Axes, float] = field(default_factory=dict)
+    _alone: dict[tuple[Axes, int], _Telling] = field(default_factory=dict)
+    _tellings: dict[Axes, Sequence[tuple[Axes, _Telling]]] = field(default_factory=dict)
+    _laws: dict[tuple[object, ...], NoiseSum] = field(default_factory=dict)
 
     @cached_property
     def _holders(self) -> dict[int, frozenset[int]]:
@@ -143,34 +151,86 @@ class Agreeing:
 
     def law(self, asked: Asked) -> NoiseSum:
         """The law of the noise in an answer: a weight for each class of each table's cells."""
-        parts = asked.parts()
-        terms: dict[tuple[float, KnownNoise], int] = {}
-        for number, table in enumerate(self.tables):
-            shared = tuple(axis for axis in asked.axes if axis in table.axes)
-            others = [_classes(self.along[a].whole) for a in table.axes if a not in shared]
-            weights = _outer([self._weights(parts, asked, shared, number), *(w for w, _ in others)])
-            counts = _outer([asked.counts(shared), *(c for _, c in others)])
-            sizes, numbers = weights.reshape(-1).tolist(), counts.reshape(-1).tolist()
-            for size, count in zip(sizes, numbers, strict=True):
-                key = abs(size), table.noise
-                terms[key] = terms.get(key, 0) + int(count)
-        return NoiseSum.weighted(terms)
+        if asked.key not in self._laws:
+            if len(self._laws) == _LAWS:
+                self._laws.clear()
+            self._laws[asked.key] = self._law(asked)
+        return self._laws[asked.key]
 
-    def _weights(
-        self, parts: Mapping[Axes, Floats], asked: Asked, shared: Axes, number: int
-    ) -> Floats:
-        """The weights of a table's cells, by the classes of the axes it shares with a question."""
-        whole = asked.whole(shared)
-        total: Floats = np.zeros(())
-        for part in subsets(shared):
-            share = self.precision(part, number) * self.part_variance(part)
-            kept = iter(parts[part].shape)
-            weights = parts[part].reshape([next(kept) if axis in part else 1 for axis in shared])
-            for i, axis in enumerate(shared):
-                if axis not in part:
-                    weights = weights * _shaped(whole[i], i, len(shared))
-            total = total + share * weights
-        return total
+    def _law(self, asked: Asked) -> NoiseSum:
+        """Tables that share the same axes with the question are told apart by few numbers."""
+        parts = asked.parts()
+        weights, counts, noises = [], [], []
+        for shared, telling in self._tellings_of(asked.axes):
+            spread = [_spread(part, parts[part], asked, shared) for part in subsets(shared)]
+            classes = asked.counts(shared).reshape(-1)
+            weights.append((telling.shares @ np.stack(spread)).reshape(-1))
+            counts.append(np.multiply.outer(telling.counts, classes).reshape(-1))
+            noises.append(np.repeat(telling.noises, len(classes)))
+        every = (np.concatenate(weights), np.concatenate(counts), np.concatenate(noises))
+        return NoiseSum.merged(*every, list(self._noises))
+
+    @cached_property
+    def _noises(self) -> dict[KnownNoise, int]:
+        """The distinct noises in order, numbered."""
+        return {n: i for i, n in enumerate(sorted({table.noise for table in self.tables}))}
+
+    def _tellings_of(self, axes: Axes) -> Sequence[tuple[Axes, _Telling]]:
+        """What tables tell about a question of these axes, by which of them a table has."""
+        if axes not in self._tellings:
+            if len(self._tellings) * len(self.tables) > _ROWS:
+                self._tellings.clear()
+            sharing: dict[Axes, list[_Telling]] = {}
+            for number, table in enumerate(self.tables):
+                shared = tuple(axis for axis in axes if axis in table.axes)
+                sharing.setdefault(shared, []).append(self._telling(shared, number))
+            self._tellings[axes] = [(s, _Telling.joined(some)) for s, some in sharing.items()]
+        return self._tellings[axes]
+
+    def _telling(self, shared: Axes, number: int) -> _Telling:
+        """How a table that shares these axes with a question counts in their parts."""
+        if (shared, number) not in self._alone:
+            self._alone[shared, number] = self._told(shared, number)
+        return self._alone[shared, number]
+
+    def _told(self, shared: Axes, number: int) -> _Telling:
+        table = self.tables[number]
+        others = [self.along[axis].classes for axis in table.axes if axis not in shared]
+        share = [
+            self.precision(part, number) * self.part_variance(part) for part in subsets(shared)
+        ]
+        weights = _outer([np.ones(1), *(weight for weight, _ in others)]).reshape(-1)
+        counts = _outer([np.ones(1, np.int64), *(count for _, count in others)]).reshape(-1)
+        noises = np.full(len(weights), self._noises[table.noise])
+        return _Telling(np.multiply.outer(weights, share), counts, noises)
+
+
+@dataclass(frozen=True, eq=False)
+class _Telling:
+    """How tables count in the parts of an answer: a row for each class of their other axes."""
+
+    shares: Floats
+    """In each part."""
+    counts: Integers
+    """How many coefficients are in each class."""
+    noises: Integers
+    """Which noise each has."""
+
+    @classmethod
+    def joined(cls, some: Sequence[_Telling]) -> _Telling:
+        """What several tables tell."""
+        columns = zip(*((one.shares, one.counts, one.noises) for one in some), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+
+def _spread(part: Axes, weights: Floats, asked: Asked, axes: Axes) -> Floats:
+    """The weights of a part, by the classes of these axes, with those of the total along others."""
+    kept = iter(weights.shape)
+    weights = weights.reshape([next(kept) if axis in part else 1 for axis in axes])
+    for i, (axis, whole) in enumerate(zip(axes, asked.whole(axes), strict=True)):
+        if axis not in part:
+            weights = weights * _shaped(whole, i, len(axes))
+    return np.asarray(weights.reshape(-1))
 
 
 def _shaped(values: Floats, place: int, axes: int) -> Floats:
@@ -178,11 +238,5 @@ def _shaped(values: Floats, place: int, axes: int) -> Floats:
     return values.reshape([-1 if i == place else 1 for i in range(axes)])
 
 
-def _classes(whole: Floats) -> tuple[Floats, Integers]:
-    """The distinct weights of a total, and how many coefficients have each."""
-    found, counts = np.unique(whole.round(12), return_counts=True)
-    return found, counts
-
-
-def _outer(along: Iterable[NDArray[np.generic]]) -> NDArray[np.generic]:
+def _outer(along: Iterable[NDArray[Any]]) -> NDArray[Any]:
     return reduce(np.multiply.outer, along)

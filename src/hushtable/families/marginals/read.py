@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,10 +30,11 @@ from hushtable.families.marginals.tables import (
     transform_at,
 )
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.query.batch import accumulate, box_sums, cells_as_ranges
+from hushtable.query.answer import unrounded
+from hushtable.query.batch import accumulate, box_sums, cells_as_ranges, range_boxes
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts
-from hushtable.query.law import NoiseLaw, NoiseSum
+from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence
 from hushtable.query.reader import Estimates
 from hushtable.query.sums import sums_by_group
 from hushtable.schema import Schema
@@ -209,6 +211,9 @@ class MarginalsReader:
     ) -> tuple[list[NoiseSum], NDArray[np.intp], list[Floats]]:
         """The distinct laws of the rows, which of them each has, and each layer's share in it."""
         rows = [question.rows() for question in questions]
+        if len(questions) == 1:  # all of it is told by one layer
+            (distinct, which), read = rows[0], questions[0].layer.agreeing
+            return [read.law(asked) for asked in distinct], which, [np.ones(len(distinct))]
         kinds, law_of_row = np.unique(
             np.stack([which for _, which in rows]), axis=1, return_inverse=True
         )
@@ -279,6 +284,33 @@ class MarginalsReader:
                 variances[lot] += precision
             values[lot] = told / variances[lot]
         return values, 1 / variances
+
+    def range_intervals(
+        self, starts: Integers, stops: Integers, confidence: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """The estimated counts of many boxes, and the ends of their intervals.
+
+        Where all codes of an axis are alike, boxes of the same extent have the same law.
+        """
+        level = checked_confidence(confidence)
+        values, _ = self.ranges(starts, stops)
+        moved = np.where(self._even, starts, 0)
+        ends, which = np.unique(
+            np.stack([starts - moved, stops - moved], 2), axis=0, return_inverse=True
+        )
+        boxes = range_boxes(ends[..., 0], ends[..., 1])
+        halves = np.array([self.law((box,)).half_width(level) for box in boxes])
+        halves = halves[which.reshape(-1)]
+        return values, *unrounded(values, halves, halves)
+
+    @cached_property
+    def _even(self) -> NDArray[np.bool_]:
+        """Along which axes every code has its own noisy count, in all tables."""
+        even = np.ones(len(self.schema.shape), bool)
+        for layer in self.layers:
+            even[list(layer.edges)] = False
+            even[[axis for axis, read in layer.agreeing.along.items() if not read.plain]] = False
+        return even
 
     def _alike(self, starts: Integers, stops: Integers) -> Iterator[tuple[NDArray[np.intp], Axes]]:
         """Boxes that have conditions on the same attributes, and these."""

@@ -29,6 +29,13 @@ class DiscreteLaplace:
         if self.scale <= 0:
             raise ValueError("a noise needs a positive scale")
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.scale)
+
+    def __hash__(self) -> int:  # once: laws of many terms are looked up, and fractions hash slowly
+        return self._hash
+
     def times(self, factor: Fraction) -> DiscreteLaplace:
         """Noise of the same law whose scale is so many times as large."""
         return DiscreteLaplace(self.scale * factor)
@@ -39,7 +46,7 @@ class DiscreteLaplace:
 
     @cached_property
     def rate(self) -> float:
-        """1/scale."""
+        """1/scale; E[exp(xN)] is finite for sizes of x below it."""
         return float(1 / self.scale)
 
     @cached_property
@@ -52,15 +59,10 @@ class DiscreteLaplace:
         """3v² + v, for a variance v."""
         return 3 * self.variance**2 + self.variance
 
-    @property
+    @cached_property
     def chance_of_any(self) -> float:
         """P[N ≠ 0] = 2α/(1+α)."""
         return 2 / (1 + math.exp(min(self.rate, 700.0)))
-
-    @property
-    def largest_tilt(self) -> float:
-        """E[exp(xN)] is finite for sizes of x below this."""
-        return self.rate
 
     def reach(self, miss: float) -> float:
         """The smallest t with P[|N| > t] ≤ miss, from P[|N| > t] = 2α^(t+1)/(1+α)."""
@@ -69,14 +71,24 @@ class DiscreteLaplace:
         return float(max(0, math.ceil(crossing / self.rate * (1 + 1e-15)) - 1))
 
     def log_moment(self, x: Floats) -> Floats:
+        """log E[exp(xN)]."""
+        return self.log_moments(x, self.rate)
+
+    @staticmethod
+    def log_moments(x: Floats, rates: Floats | float) -> Floats:
         """log E[exp(xN)] = −log(1 − 2v·sinh²(x/2)), without cancellation or overflow."""
         size = np.abs(x)
-        root = np.exp((size - self.rate) / 2) * np.expm1(-size) / math.expm1(-self.rate)
+        root = np.exp((size - rates) / 2) * np.expm1(-size) / np.expm1(-np.asarray(rates))
         return np.asarray(-np.log1p(-np.square(root)))
 
     def decay(self, squares: Floats) -> Floats:
+        """−log E[cos(tN)], by the squares sin²(t/2)."""
+        return self.decays(squares, self.variance)
+
+    @staticmethod
+    def decays(squares: Floats, variances: Floats | float) -> Floats:
         """−log E[cos(tN)] = log(1 + 2v·sin²(t/2)), by the squares sin²(t/2): it grows with them."""
-        return np.asarray(np.log1p(2 * self.variance * squares))
+        return np.asarray(np.log1p(2 * variances * squares))
 
 
 KnownNoise = DiscreteLaplace

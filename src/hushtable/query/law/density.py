@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.query.law.inversion import by_noise, chernoff
+from hushtable.query.law.inversion import by_law, chernoff
 from hushtable.query.law.noise_sum import NoiseSum
 
 FLOOR = 1e-12
@@ -52,7 +52,7 @@ class LogDensity:
 
 def one_sided_reach(noise: NoiseSum, miss: float) -> float:
     """How far a sum goes on one side but for a chance of `miss`, or a little less far."""
-    return chernoff(by_noise(noise.terms), miss, _TILTS)
+    return chernoff(by_law(noise.terms), miss, _TILTS)
 
 
 @lru_cache(maxsize=4096)

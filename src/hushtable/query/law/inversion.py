@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, Integers
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law.normal import normal_quantile
 
@@ -30,36 +30,54 @@ _STRETCHES = 64
 # Numbers that are worked on at a time.
 _AT_ONCE = 2**17
 
+# Of the tilts, the first that are looked at are so far apart.
+_APART = 8
+# Series of so many numbers are added up wherever one looks; longer ones everywhere at once.
+_SHORT = 1024
 _TILTS = np.concatenate([np.geomspace(1e-6, 0.02, 40), np.linspace(0.03, 0.99, 65)])
 
 
 class NoiseTerms(NamedTuple):
-    """The terms of a sum that have the same noise: their weights, and how many of each."""
+    """The terms of a sum whose noises have one law: what each counts, how often, its noise."""
 
-    noise: KnownNoise
+    law: type[KnownNoise]
     weights: Floats
     counts: Floats
+    rates: Floats
+    variances: Floats
 
     @property
     def variance(self) -> float:
-        return float(self.counts @ self.weights**2) * self.noise.variance
+        return float(self.counts @ (self.weights**2 * self.variances))
 
 
-def by_noise(terms: Iterable[tuple[float, KnownNoise, int]]) -> list[NoiseTerms]:
-    """The terms of a sum, noise by noise."""
-    found: dict[KnownNoise, list[tuple[float, int]]] = {}
+def by_law(terms: Iterable[tuple[float, KnownNoise, int]]) -> list[NoiseTerms]:
+    """The terms of a sum, law by law."""
+    found: dict[type[KnownNoise], list[tuple[float, int, float, float]]] = {}
     for weight, noise, count in terms:
-        found.setdefault(noise, []).append((weight, count))
-    return [NoiseTerms(noise, *np.array(pairs, np.float64).T) for noise, pairs in found.items()]
+        found.setdefault(type(noise), []).append((weight, count, noise.rate, noise.variance))
+    return [NoiseTerms(law, *np.array(rows, np.float64).T) for law, rows in found.items()]
 
 
 def chernoff(noises: Sequence[NoiseTerms], miss: float, tilts: Floats = _TILTS) -> float:
-    """The smallest t for which exp(−θt)·E[exp(θX)], for one of many θ, proves P[X > t] ≤ miss."""
-    theta = tilts * min(float((t.noise.largest_tilt / t.weights).min()) for t in noises)
+    """The smallest t for which exp(−θt)·E[exp(θX)], for one of many θ, proves P[X > t] ≤ miss.
+
+    With θ it falls and then rises: a few θ tell where the smallest is.
+    """
+    theta = tilts * min(float((t.rates / t.weights).min()) for t in noises)
+    few = np.arange(0, len(theta), _APART)
+    near = int(few[_bounds(noises, miss, theta[few]).argmin()])
+    around = theta[max(near - _APART + 1, 0) : near + _APART]
+    return float(_bounds(noises, miss, around).min())
+
+
+def _bounds(noises: Sequence[NoiseTerms], miss: float, theta: Floats) -> Floats:
+    """What each θ proves."""
     log_moments = np.zeros(len(theta))
-    for noise, weights, counts in noises:
-        log_moments += noise.log_moment(np.multiply.outer(theta, weights)) @ counts
-    return float(((log_moments - math.log(miss)) / theta).min())
+    for terms in noises:
+        moments = terms.law.log_moments(np.multiply.outer(theta, terms.weights), terms.rates)
+        log_moments += moments @ terms.counts
+    return np.asarray((log_moments - math.log(miss)) / theta)
 
 
 def reach_by_series(noises: Sequence[NoiseTerms], miss: float) -> float:
@@ -77,32 +95,46 @@ def reach_by_series(noises: Sequence[NoiseTerms], miss: float) -> float:
     reach += jitter
     corner = uniforms * reach / (math.pi * jitter)  # |sinc| ≤ corner/k
     length = math.ceil(corner * (uniforms * lost) ** (-1 / uniforms))
-    k = np.arange(length)
-    smooth = np.sinc(k / (math.pi * corner)) ** uniforms
-    phi = _characteristic(noises, math.pi / reach, length, _NOTHING * lost)
-    series = 2 / (math.pi * np.maximum(k, 1)) * phi
-    # All t of a grid at once: sin(πkj/n) comes round again at k + 2n.
+    k, phi = _characteristic(noises, math.pi / reach, length, _NOTHING * lost)
+    series = 2 / (math.pi * k) * phi * np.sinc(k / (math.pi * corner)) ** uniforms
     n = 1 << math.ceil(math.log2(8 * reach / jitter))
-    folded = np.zeros(-(-length // (2 * n)) * 2 * n)
-    folded[1:length] = (series * smooth)[1:]
-    sines = -np.fft.rfft(folded.reshape(-1, 2 * n).sum(axis=0)).imag
-    missed = 1 - np.arange(n + 1) / n - sines
-    covering = np.flatnonzero(missed > miss - 2.1 * lost)[-1] + 1
+    find = _covering if len(k) <= _SHORT else _covering_of_long
+    covering = find(k, series, n, miss - 2.1 * lost)
     return float(covering * reach / n + jitter)
+
+
+def _covering(k: Integers, series: Floats, n: int, missing: float) -> int:
+    """A j for which no more than `missing` lies beyond j/n of the span, though it does for j − 1.
+
+    By bisection: where rounding makes it that there are several, any of them covers.
+    """
+    below, covering = 0, n
+    while covering - below > 1:
+        middle = (below + covering) // 2
+        missed = 1 - middle / n - series @ np.sin(math.pi * middle / n * k)
+        below, covering = (middle, covering) if missed > missing else (below, middle)
+    return covering
+
+
+def _covering_of_long(k: Integers, series: Floats, n: int, missing: float) -> int:
+    """The last such j, from all of them at once: sin(πkj/n) comes round again at k + 2n."""
+    folded = np.bincount(k % (2 * n), series, 2 * n)
+    sines = -np.fft.rfft(folded).imag
+    missed = 1 - np.arange(n + 1) / n - sines
+    return int(np.flatnonzero(missed > missing)[-1]) + 1
 
 
 def _characteristic(
     noises: Sequence[NoiseTerms], step: float, length: int, nothing: float
-) -> Floats:
-    """E[cos(tX)] at t = 0, step, 2·step, …
+) -> tuple[Integers, Floats]:
+    """E[cos(tX)] at t = step, 2·step, … as far as it matters: at which k of them, and what it is.
 
-    Stretches that add up to less than `nothing` in a series of 2/(πk) are left at 0.
+    Stretches that add up to less than `nothing` in a series of 2/(πk) are left out.
     """
-    phi = np.zeros(length)
-    phi[0] = 1.0
-    for start, stop in _stretches(noises, step, length, nothing):
-        phi[start:stop] = _stretch(noises, step, start, stop)
-    return phi
+    found = list(_stretches(noises, step, length, nothing))
+    places = [np.arange(start, stop) for start, stop in found]
+    phi = [_stretch(noises, step, start, stop) for start, stop in found]
+    return np.concatenate([np.zeros(0, np.int64), *places]), np.concatenate([np.zeros(0), *phi])
 
 
 def _stretches(
@@ -114,12 +146,12 @@ def _stretches(
     """
     ends = np.unique(np.append(np.geomspace(1, length, _STRETCHES).astype(np.int64), length))
     log_bound = np.zeros(len(ends) - 1)
-    for noise, weights, counts in noises:
+    for law, weights, counts, _, variances in noises:
         angles = np.multiply.outer(weights * (step / 2), ends)
         squares, turns = np.sin(angles) ** 2, np.floor(angles / math.pi)
         least = np.minimum(squares[:, 1:], squares[:, :-1])
         least[turns[:, 1:] != turns[:, :-1]] = 0.0
-        log_bound -= counts @ noise.decay(least)
+        log_bound -= counts @ law.decays(least, variances[:, None])
     # The numbers 2/(πk) of a series add up to less than 1 and the logarithm of its length.
     matters = log_bound > math.log(nothing / (1 + math.log(length)))
     changes = np.flatnonzero(np.diff(np.concatenate([[False], matters, [False]])))
@@ -136,7 +168,7 @@ def _stretch(noises: Sequence[NoiseTerms], step: float, start: int, stop: int) -
     fine, coarse = np.arange(side), start + side * np.arange(-(-(stop - start) // side))
     exponent = np.zeros((len(coarse), side))
     at_once = max(1, _AT_ONCE // exponent.size)
-    for noise, weights, counts in noises:
+    for law, weights, counts, _, variances in noises:
         for first in range(0, len(weights), at_once):
             some = slice(first, first + at_once)
             low = np.multiply.outer(weights[some] * (step / 2), fine)
@@ -145,5 +177,6 @@ def _stretch(noises: Sequence[NoiseTerms], step: float, start: int, stop: int) -
                 [np.cos(low), np.sin(low)], axis=1
             )
             sines *= sines
-            exponent += (counts[some, None, None] * noise.decay(sines)).sum(axis=0)
+            decays = law.decays(sines, variances[some, None, None])
+            exponent += np.tensordot(counts[some], decays, axes=1)
     return np.asarray(np.exp(-exponent).reshape(-1)[: stop - start])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
+from hushtable.arrays import Floats, Integers
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law.alike import reach_of_alike
 from hushtable.query.law.interval import checked_confidence
-from hushtable.query.law.inversion import by_noise, chernoff, reach_by_series
+from hushtable.query.law.inversion import by_law, chernoff, reach_by_series
 
 Term = tuple[float, KnownNoise, int]
 """The size of a weight, a noise, and how many such noises there are."""
@@ -53,6 +56,30 @@ class NoiseSum:
                 largest[key] = max(largest.get(key, 0.0), abs(weight))
         return cls(tuple(sorted((largest[key], key[1], n) for key, n in counts.items())))
 
+    @classmethod
+    def merged(
+        cls, weights: Floats, counts: Integers, which: Integers, noises: Sequence[KnownNoise]
+    ) -> NoiseSum:
+        """As `weighted`, of many terms at once: `which` of the noises, in order, each one has.
+
+        Weights are compared by their first 40 bits, which are 12 digits.
+        """
+        sizes = np.abs(weights)
+        held = np.flatnonzero((sizes > 1e-14 * sizes.max(initial=0.0)) & (counts > 0))
+        if not len(held):
+            return cls(())
+        mantissas, exponents = np.frexp(sizes[held])
+        rounded = np.ldexp(np.rint(np.ldexp(mantissas, 40)), exponents)
+        order = np.lexsort((sizes[held], which[held], rounded))
+        rounded, held = rounded[order], held[order]
+        new = (np.diff(rounded) != 0) | (np.diff(which[held]) != 0)
+        starts = np.flatnonzero(np.append(True, new))
+        last = held[np.append(starts[1:], len(held)) - 1]
+        largest, kinds, numbers = sizes[last], which[last], np.add.reduceat(counts[held], starts)
+        final = np.lexsort((kinds, largest))
+        listed = (largest[final].tolist(), kinds[final].tolist(), numbers[final].tolist())
+        return cls(tuple((size, noises[kind], n) for size, kind, n in zip(*listed, strict=True)))
+
     def __add__(self, other: NoiseSum) -> NoiseSum:
         """The terms of both, which are independent."""
         return NoiseSum(self.terms + other.terms)
@@ -94,5 +121,5 @@ class NoiseSum:
 def _reach(law: NoiseSum, miss: float) -> float:
     if math.fsum(count * noise.chance_of_any for _, noise, count in law.terms) <= miss:
         return 0.0
-    noises = by_noise(law.terms)
+    noises = by_law(law.terms)
     return chernoff(noises, miss / 2) if miss < RARE else reach_by_series(noises, miss)
