@@ -34,7 +34,7 @@ MOST_CELLS = 2**16
 """Of the table of a child and its parents, unless the child has more codes alone."""
 
 # Nats by which a table must improve the likelihood of all rows: less is not worth a parent.
-_WORTH = 3.0
+_WORTH = 5.0
 # A parent is seen at the coarsest level that keeps this share of what its table tells.
 _KEPT = 0.95
 # Attributes that are tried as further parents of a child, those first that tell most of it.

@@ -28,12 +28,12 @@ MOST_REFINED = 2**18
 """Cells of a table that is compared with a model; a larger one is compared at coarser levels."""
 
 # How many standard deviations of noise a sum of squares must exceed noise by.
-_CERTAIN = 2.0
+_CERTAIN = 2.5
 # The variance of a square, over the variance squared: 2 of normal noise, 5 of Laplace noise.
 _SQUARE = 4.0
 # What is left of an expected count at the least.
 _LEAST = 1e-3
-# Rounds of adjusting a table to the counts of each attribute by itself.
+# Rounds of adjusting a table to those of fewer attributes.
 _ROUNDS = 3
 
 
@@ -92,13 +92,14 @@ def sights_of(network: Network, layer: Layer, axes: Sequence[int]) -> list[Sight
 def refined(agreeing: Agreeing, sights: Sequence[Sight], base: Floats, alone: Alone) -> Floats:
     """A model's table of some attributes, changed by what their part tells.
 
-    Attributes are in order, and at the finest levels of their sights. What the table says of each
-    of them by itself is kept, if there are several.
+    Attributes are in order, and at the finest levels of their sights. What the table says of fewer
+    of them is kept, for a part is what all of them add to that.
     """
     axes = tuple(sight.axis for sight in sights)
     part = _by_group(agreeing.part(axes), [sight.edges[0] for sight in sights])
     even = [_by_group(agreeing.along[s.axis].even, [s.edges[0]]) for s in sights]
-    keep = [Joint((s.seen,), _margin(base, i)) for i, s in enumerate(sights) if len(sights) > 1]
+    seen = tuple(sight.seen for sight in sights)
+    keep = [Joint((*seen[:i], *seen[i + 1 :]), base.sum(axis=i)) for i in range(len(seen))]
     found = base
     for steps in _coarse_to_fine(sights):
         groups = [_groups(alone.network, s, k) for s, k in zip(sights, steps, strict=True)]
@@ -107,16 +108,18 @@ def refined(agreeing: Agreeing, sights: Sequence[Sight], base: Floats, alone: Al
             expected, beyond = summed(expected, place, of), summed(beyond, place, of)
         kept = _kept(expected, beyond, _variances(agreeing, sights, steps))
         if kept is not None:
-            changed = found * divided(kept, expected)[np.ix_(*groups)]
-            table = Joint(tuple(s.seen for s in sights), changed * (base.sum() / changed.sum()))
-            found = table.raked(keep, alone, _ROUNDS).counts
+            changed = Joint(seen, found * divided(kept, expected)[np.ix_(*groups)])
+            found = changed.raked(keep, alone, _ROUNDS).counts
     return found
 
 
 def _kept(expected: Floats, beyond: Floats, variances: Floats) -> Floats | None:
     """The counts of groups after what is beyond the model; None where noise explains it."""
     excess = float((beyond**2 - variances).sum())
-    if excess <= _CERTAIN * math.sqrt(_SQUARE * float((variances**2).sum())):
+    # A part of n₁ × n₂ × … groups has (n₁ − 1)(n₂ − 1)… that are free.
+    free = math.prod(size - 1 for size in expected.shape)
+    spread = _SQUARE * float((variances**2).sum()) * expected.size
+    if free == 0 or excess <= _CERTAIN * math.sqrt(spread / free):
         return None
     true = excess / expected.sum() * expected
     share = divided(true, true + variances)
@@ -161,7 +164,3 @@ def _by_group(values: Floats, edges: Sequence[Integers]) -> Floats:
     for place, ends in enumerate(edges):
         values = np.asarray(np.add.reduceat(values, ends[:-1], axis=place))
     return values
-
-
-def _margin(counts: Floats, place: int) -> Floats:
-    return np.asarray(counts.sum(axis=tuple(i for i in range(counts.ndim) if i != place)))
