@@ -16,7 +16,7 @@ from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of, s
 from hushtable.errors import QueryError
 from hushtable.families.network import inference
 from hushtable.families.network.fit import FittedNetwork, project
-from hushtable.families.network.inference import Elimination
+from hushtable.families.network.inference import Elimination, weights_of
 from hushtable.families.network.network import Link, Network
 from hushtable.families.network.sample import RowSampler
 from hushtable.query.box import Box, CodeSet
@@ -96,7 +96,7 @@ def test_the_error_is_that_of_the_delta_method(name: str, where: str) -> None:
     fitted = random_fit(network_of(name), seed=3, least=0.05)
     reader, boxes = reader_of(fitted), parse_where(where, SCHEMA)
     value = reader.count(boxes)[0]
-    weights = [reader._weights(box, (), ()) for box in boxes]
+    weights = [weights_of(reader.network.schema.shape, box, (), ()) for box in boxes]
     variance = reader._estimate(weights, 1)[1][0]
     expected = (value / fitted.total) ** 2 * fitted.total_variance
     for i, table in enumerate(fitted.tables):

@@ -19,6 +19,7 @@ import hushtable
 from hushtable.cli.main import run
 from hushtable.errors import OptionError, QueryError, ReleaseError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.families.network.inference import weights_of
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box
@@ -86,7 +87,7 @@ def test_errors_cover_the_noise(tmp_path: Path) -> None:
         reader = NetworkReader(network, lambda fitted=fitted: fitted)
         for where in ("age < 20", "job = 'field'", "sex = 'F' AND grade > 2"):
             boxes = parse_where(where, schema)
-            weights = [reader._weights(box, (), ()) for box in boxes]
+            weights = [weights_of(reader.network.schema.shape, box, (), ()) for box in boxes]
             found.setdefault(where, []).append(
                 (reader.count(boxes)[0], reader._estimate(weights, 1)[1][0])
             )

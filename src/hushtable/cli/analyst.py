@@ -37,6 +37,7 @@ FilePath = click.Path(path_type=Path)
 @click.option("--simultaneous", is_flag=True, help="Make all the table's intervals hold at once.")
 @click.option("--out", "-o", type=FilePath, help="Also write .csv, .parquet or .xlsx.")
 @click.option("--rows", default=100_000, show_default=True, help="The most a GROUP BY may give.")
+@click.option("--estimate", is_flag=True, help="Answer by a model what small tables do not tell.")
 @json_option
 def query(
     release: str,
@@ -45,6 +46,7 @@ def query(
     simultaneous: bool,
     out: Path | None,
     rows: int,
+    estimate: bool,
     as_json: bool,
 ) -> None:
     """Ask a release for counts with error bars.
@@ -53,7 +55,13 @@ def query(
     """
     opened = open_release(release)
     text = sql if _is_select(sql) else f"SELECT COUNT(*) FROM {_quoted(opened)} WHERE {sql}"
-    result = opened.sql(text, confidence=confidence, simultaneous=simultaneous, row_cap=rows)
+    result = opened.sql(
+        text,
+        confidence=confidence,
+        simultaneous=simultaneous,
+        row_cap=rows,
+        estimate=estimate,
+    )
     if out is not None:
         from hushtable.release.export import export_table
 

@@ -34,7 +34,17 @@ class Estimates:
         return self.values[0].item(), self.laws[self.law_of_row[0]]
 
 
-class Reader(Protocol):
+class Answering(Protocol):
+    """What answers single questions and groups of them."""
+
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        """The count of disjoint boxes, and the law of its noise."""
+
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        """The counts of disjoint boxes cut by groups of codes along some axes."""
+
+
+class Reader(Answering, Protocol):
     """What answers questions from the stored measurements of one family of mechanisms."""
 
     @property
@@ -47,12 +57,6 @@ class Reader(Protocol):
 
     def law(self, boxes: Boxes) -> NoiseLaw:
         """The law of the noise in the count of disjoint boxes; reads no data."""
-
-    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
-        """The count of disjoint boxes, and the law of its noise."""
-
-    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
-        """The counts of disjoint boxes cut by groups of codes along some axes."""
 
     def cells(self) -> NDArray[Any]:
         """The count of every cell."""
@@ -108,6 +112,14 @@ class TablesReader(Protocol):
     @property
     def first_cell(self) -> Boxes:
         """A cell of the first table."""
+
+
+@runtime_checkable
+class ModelReader(Protocol):
+    """A reader that can also answer what its measurements do not tell, by a model of them."""
+
+    def estimating(self) -> Answering:
+        """The same answers where measurements tell them, and estimates of all others."""
 
 
 @runtime_checkable

@@ -25,7 +25,9 @@ from hushtable.query.cutting import Cuts, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
 from hushtable.query.law import NoiseLaw, margins_of
 from hushtable.query.reader import (
+    Answering,
     IntervalReader,
+    ModelReader,
     OptionalReader,
     RangeReader,
     Reader,
@@ -119,11 +121,21 @@ class Release:
         for array in self.arrays.values():
             array.verify()
 
-    def count(self, where: str | None = None) -> Answer:
-        """The number of rows that satisfy a condition, as in SQL's WHERE; all rows without one."""
+    def _answering(self, estimate: bool) -> Answering:
+        """What answers: with `estimate`, also what only a model of the measurements tells."""
+        if estimate and isinstance(self.reader, ModelReader):
+            return self.reader.estimating()
+        return self.reader
+
+    def count(self, where: str | None = None, *, estimate: bool = False) -> Answer:
+        """The number of rows that satisfy a condition, as in SQL's WHERE; all rows without one.
+
+        With `estimate`, a question that the measurements of a release of small tables do not
+        answer is answered by a model of them, and says that it is an estimate.
+        """
         from hushtable.query.sql import parse_where
 
-        value, law = self.reader.count(parse_where(where or "", self.schema))
+        value, law = self._answering(estimate).count(parse_where(where or "", self.schema))
         return Answer(value, law, _note((law,), self.reader))
 
     def sql(
@@ -133,10 +145,12 @@ class Release:
         confidence: float = 0.95,
         simultaneous: bool = False,
         row_cap: int = ROW_CAP,
+        estimate: bool = False,
     ) -> ResultTable:
         """Answer SELECT … COUNT(*) … [WHERE …] [GROUP BY …], each count with its error bar.
 
-        With `simultaneous`, all the intervals of the table hold at once at that confidence.
+        With `simultaneous`, all the intervals of the table hold at once at that confidence; with
+        `estimate`, what small tables do not tell is answered by a model of them, as by `count`.
         """
         from hushtable.query.sql import parse_query
 
@@ -145,6 +159,7 @@ class Release:
             confidence=confidence,
             simultaneous=simultaneous,
             row_cap=row_cap,
+            estimate=estimate,
         )
 
     def table(
@@ -154,6 +169,7 @@ class Release:
         confidence: float = 0.95,
         simultaneous: bool = False,
         row_cap: int = ROW_CAP,
+        estimate: bool = False,
     ) -> ResultTable:
         """The counts of every combination of these attributes' values: a marginal table."""
         from hushtable.query.sql import parse_where
@@ -166,7 +182,13 @@ class Release:
             groups,
             columns=(*range(len(groups)), "count"),
         )
-        return self.answer(query, confidence=confidence, simultaneous=simultaneous, row_cap=row_cap)
+        return self.answer(
+            query,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            row_cap=row_cap,
+            estimate=estimate,
+        )
 
     def answer(
         self,
@@ -175,6 +197,7 @@ class Release:
         confidence: float = 0.95,
         simultaneous: bool = False,
         row_cap: int = ROW_CAP,
+        estimate: bool = False,
     ) -> ResultTable:
         """Answer a parsed question."""
         check_row_cap(query, self.schema, row_cap)
@@ -184,7 +207,7 @@ class Release:
             names, ranges = _groups_along(self.schema.attributes[group.axis], group.level, within)
             labels.append(names)
             cuts.append((group.axis, ranges))
-        estimates = self.reader.group(query.boxes, cuts)
+        estimates = self._answering(estimate).group(query.boxes, cuts)
         shown = _shown_rows(query.boxes, cuts)
         places = np.unravel_index(shown, [len(names) for names in labels]) if labels else ()
         table = ResultTable(
@@ -253,7 +276,7 @@ class Release:
     def tables(self) -> tuple[str, ...]:
         """The small tables that it consists of, such as `age+sex`; empty where it is one table.
 
-        Conditions on attributes that are in none of them together cannot be answered.
+        Conditions on attributes that are in none of them together have estimates alone.
         """
         return self.reader.table_names if isinstance(self.reader, TablesReader) else ()
 
@@ -296,7 +319,7 @@ class Release:
     ) -> Iterator[pyarrow.RecordBatch]:
         """Draw rows as `synthesize` does, a batch at a time; there is at least one batch.
 
-        A network draws any number of rows in flat memory.
+        A network, and a model of small tables, draw any number of rows in flat memory.
         """
         from hushtable.release.synthesize import checked_rows, checked_seed
 

@@ -1,9 +1,9 @@
-"""Small tables of a wide table: projections, shares, least squares and their laws."""
+"""Small tables of a wide table: projections, shares, least squares, their laws and their model."""
 
 from __future__ import annotations
 
 from .mutant import Mutant
-from .suites import LEAST_SQUARES, PROJECTION, SMALL_TABLES
+from .suites import LEAST_SQUARES, PROJECTION, SMALL_TABLES, TABLES_MODEL
 
 _DENSE = (
     f"{LEAST_SQUARES}::test_an_answer_its_variance_and_all_weights_are_those_of_dense_least_squares",
@@ -180,5 +180,33 @@ MARGINALS = [
         "stops[:, i]) ** 2 for i, a in enumerate(axes)]",
         "stops[:, i]) for i, a in enumerate(axes)]",
         _MANY,
+    ),
+    Mutant(
+        "estimates that pass for promises",
+        "families/network/error.py",
+        "    def estimate(self) -> bool:\n        return True",
+        "    def estimate(self) -> bool:\n        return False",
+        (f"{TABLES_MODEL}::test_an_estimate_says_so_everywhere",),
+    ),
+    Mutant(
+        "a model in place of what the tables tell",
+        "families/marginals/estimate.py",
+        "return self.tables.group(boxes, cuts)",
+        "raise BeyondTablesError",
+        (f"{TABLES_MODEL}::test_what_tables_tell_is_answered_as_without_the_flag",),
+    ),
+    Mutant(
+        "noise taken for dependence",
+        "families/marginals/refine.py",
+        "_CERTAIN = 2.5",
+        "_CERTAIN = 0.0",
+        (f"{TABLES_MODEL}::test_noise_alone_gives_hardly_any_dependence",),
+    ),
+    Mutant(
+        "rows drawn evenly in the order they come in",
+        "families/network/sample.py",
+        "order = random.permutation(len(parents))",
+        "order = np.arange(len(parents))",
+        (f"{TABLES_MODEL}::test_a_row_drawn_evenly_follows_the_model",),
     ),
 ]

@@ -210,8 +210,8 @@ PRIVBAYES = [
     Mutant(
         "a network that misses nothing",
         "families/network/error.py",
-        "return part * fitted.total * np.sqrt(squares), fitted.total * most",
-        "return 0 * fitted.total * np.sqrt(squares), fitted.total * most",
+        "return part * fitted.total * deviation, fitted.total * most",
+        "return 0 * fitted.total * deviation, fitted.total * most",
         (PRIVBAYES_ERROR,),
     ),
     Mutant(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,22 @@ from hushtable.query.reader import Estimates
 from hushtable.query.sums import sums_by_group
 from hushtable.schema import Schema
 
+if TYPE_CHECKING:
+    import pyarrow
+
+    from hushtable.families.marginals.estimate import EstimatingReader
+    from hushtable.families.marginals.model import Model
+    from hushtable.families.network.sample import RowSampler
+
 NOTE = "least squares over noisy tables of a few attributes each"
 # Tables that a refusal names.
 _NAMED = 3
 # Variances are compared down to this.
 _LEAST = 1e-100
+
+
+class BeyondTablesError(QueryError):
+    """No table has all attributes of a question, as finely as it asks for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +251,41 @@ class MarginalsReader:
         near = sorted(self.tables, key=lambda table: -len(set(table.axes) & set(axes)))[:_NAMED]
         listed = ", ".join(table.name(self.schema) for table in near)
         joined = " together" if len(axes) > 1 else ""
-        raise QueryError(
+        raise BeyondTablesError(
             f"no table of this release tells {names}{joined} as finely as asked;"
-            f" the nearest: {listed}"
+            f" the nearest: {listed}; a model of the tables gives an estimate: estimate=True,"
+            " or --estimate"
         )
+
+    # ── what a model of the tables tells ─────────────────────────────────────────────────────────
+
+    @property
+    def total(self) -> float:
+        """The number of rows, noisy; zero at the least."""
+        return max(self.count((Box.full(self.schema.shape),))[0], 0.0)
+
+    @cached_property
+    def model(self) -> Model:
+        """A distribution of all attributes together, fitted to the tables when first needed."""
+        from hushtable.families.marginals.model import fit_model
+
+        return fit_model(self.schema, self.layers, self.total)
+
+    def estimating(self) -> EstimatingReader:
+        """What answers by the model where the tables do not."""
+        from hushtable.families.marginals.estimate import EstimatingReader
+
+        return EstimatingReader(self)
+
+    @cached_property
+    def _sampler(self) -> RowSampler:
+        from hushtable.families.network.sample import RowSampler
+
+        return RowSampler(self.model, even=True)
+
+    def batches(self, rows: int, seed: int | None) -> Iterator[pyarrow.RecordBatch]:
+        """Rows of the model in batches, in flat memory."""
+        return self._sampler.batches(rows, seed)
 
     # ── cells and ranges ─────────────────────────────────────────────────────────────────────────
 

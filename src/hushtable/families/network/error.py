@@ -106,6 +106,8 @@ class ModelError:
     missed: float
     room: float
     """How much more than the value there can be, by the counts of its attributes."""
+    note: str = ""
+    """Where the value comes from, if not from what its release is."""
 
     @property
     def variance(self) -> float:
@@ -312,15 +314,24 @@ def missed_count(fitted: FittedNetwork, weights: Weights, part: float) -> tuple[
         np.clip(Elimination(fitted, {axis: weights[axis] for axis in block}).probabilities, 0, 1)
         for block in blocks
     ]
-    together = Elimination(fitted, weights).probabilities
+    deviation = missed_share(shares, Elimination(fitted, weights).probabilities)
+    most = np.minimum.reduce(np.broadcast_arrays(*shares))
+    return part * fitted.total * deviation, fitted.total * most
+
+
+def missed_share(shares: Sequence[Floats], together: Floats) -> Floats:
+    """The most that a model may miss of boxes, as a deviation of their share of all rows.
+
+    Given are the shares of the blocks that boxes are made of, and what the model says of all of
+    them together.
+    """
     squares = np.zeros_like(together)
     for one, other in itertools.combinations(shares, 2):
         rest = np.ones_like(squares)
         if len(shares) > 2:
             rest = np.minimum(together / np.maximum(one * other, 1e-300), 1.0)
         squares = squares + _spread(one) * _spread(other) * rest**2
-    most = np.minimum.reduce(np.broadcast_arrays(*shares))
-    return part * fitted.total * np.sqrt(squares), fitted.total * most
+    return np.sqrt(squares)
 
 
 def _blocks(network: Network, weights: Weights) -> list[list[int]]:

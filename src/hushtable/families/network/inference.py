@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.errors import QueryError
-from hushtable.families.network.fit import FittedNetwork, regroup
-from hushtable.families.network.network import Link
+from hushtable.families.network.fit import regroup
+from hushtable.families.network.network import Distributions, Link
+from hushtable.query.box import Box
+from hushtable.query.cutting import Cuts, all_codes
 
 Weights = Mapping[int, Floats]
 """For each constrained attribute, a row of weights of its codes for every box."""
@@ -49,7 +51,7 @@ class Factor:
 class Elimination:
     """The probabilities of many boxes, and how they came about."""
 
-    def __init__(self, fitted: FittedNetwork, weights: Weights) -> None:
+    def __init__(self, fitted: Distributions, weights: Weights) -> None:
         self.fitted, self.weights = fitted, weights
         # The links that matter, in the order of the network.
         self.links = relevant(fitted.network.links, weights)
@@ -150,6 +152,23 @@ class Elimination:
         wide = np.zeros((*slope.shape[:-1], int(groups[-1]) + 1))
         wide[..., active] = slope
         return np.asarray(wide[..., groups])
+
+
+def weights_of(
+    shape: Sequence[int], box: Box, cuts: Cuts, places: Sequence[NDArray[np.intp]]
+) -> Weights:
+    """The weights of one box within each of some groups; whole attributes are left out."""
+    weights: dict[int, Floats] = {}
+    for axis, (codes, size) in enumerate(zip(box.sets, shape, strict=True)):
+        if codes.count < size:
+            weights[axis] = np.zeros((1, size))
+            weights[axis][0, all_codes(codes)] = 1.0
+    for (axis, ranges), place in zip(cuts, places, strict=True):
+        ends = np.asarray(ranges, np.int64).reshape(-1, 2)[place]
+        every = np.arange(shape[axis])
+        inside = (every >= ends[:, :1]) & (every < ends[:, 1:])
+        weights[axis] = inside * weights.get(axis, np.ones((1, 1)))
+    return weights
 
 
 def relevant(links: Sequence[Link], weights: Weights) -> list[Link]:

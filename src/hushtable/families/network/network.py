@@ -11,8 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
+from hushtable.arrays import Floats
 from hushtable.errors import ReleaseError
 from hushtable.schema import Schema
 from hushtable.schema.levels import Grouping, levels_of
@@ -133,6 +134,18 @@ class Network:
             if math.prod(self.shape(link.table)) > MOST_CELLS:
                 raise ReleaseError("a table of the network is too large")
             done.add(link.axis)
+
+
+class Distributions(Protocol):
+    """A network with a distribution of every attribute given its parents."""
+
+    @property
+    def network(self) -> Network:
+        """The attributes in their order, each with its parents."""
+
+    @property
+    def conditionals(self) -> tuple[Floats, ...]:
+        """For each link Pr[child | parents]; axes are the parents, then the child."""
 
 
 def contains(table: Sequence[Seen], other: Sequence[Seen]) -> bool:

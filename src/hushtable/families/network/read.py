@@ -32,11 +32,11 @@ from hushtable.families.network.error import (
     missed_together,
 )
 from hushtable.families.network.fit import FittedNetwork, cell_map
-from hushtable.families.network.inference import Elimination, Weights
+from hushtable.families.network.inference import Elimination, Weights, weights_of
 from hushtable.families.network.network import Network
 from hushtable.query.batch import cells_as_ranges
 from hushtable.query.box import Box, Boxes
-from hushtable.query.cutting import Cuts, all_codes
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates
 
@@ -82,11 +82,11 @@ class NetworkReader:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
         numbers = [len(ranges) for _, ranges in cuts]
         rows = math.prod(numbers)
-        values, laws = np.zeros(rows), []
+        values, laws, shape = np.zeros(rows), [], self.network.schema.shape
         held = [box for box in boxes if box.cells]
         for lot in self._lots(rows):
             places = np.unravel_index(lot, numbers) if numbers else ()
-            weights = [self._weights(box, cuts, places) for box in held]
+            weights = [weights_of(shape, box, cuts, places) for box in held]
             values[lot], found = self._answer(weights, len(lot))
             laws += found
         return Estimates(values, tuple(laws), np.arange(rows))
@@ -128,21 +128,6 @@ class NetworkReader:
         step = max(1, _LOT // max(widest, sum(t.size for t in self.fitted.tables)))
         for start in range(0, rows, step):
             yield np.arange(start, min(start + step, rows))
-
-    def _weights(self, box: Box, cuts: Cuts, places: Sequence[NDArray[np.intp]]) -> Weights:
-        """The weights of one box within each of some groups; whole attributes are left out."""
-        shape = self.network.schema.shape
-        weights: dict[int, Floats] = {}
-        for axis, (codes, size) in enumerate(zip(box.sets, shape, strict=True)):
-            if codes.count < size:
-                weights[axis] = np.zeros((1, size))
-                weights[axis][0, all_codes(codes)] = 1.0
-        for (axis, ranges), place in zip(cuts, places, strict=True):
-            ends = np.asarray(ranges, np.int64).reshape(-1, 2)[place]
-            every = np.arange(shape[axis])
-            inside = (every >= ends[:, :1]) & (every < ends[:, 1:])
-            weights[axis] = inside * weights.get(axis, np.ones((1, 1)))
-        return weights
 
     def _estimate(self, boxes: Sequence[Weights], rows: int) -> tuple[Floats, Floats]:
         """The counts of unions of disjoint boxes, and the variances of their errors."""
@@ -219,12 +204,13 @@ class NetworkReader:
 
     def ranges(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """The estimated counts of many boxes, and their estimated square errors."""
-        full = Box.full(self.network.schema.shape)
+        shape = self.network.schema.shape
         values, variances = np.zeros(len(starts)), np.zeros(len(starts))
         for lot in self._lots(len(starts)):
             ends = np.stack([starts[lot], stops[lot]], axis=2)
             groups = [(axis, ends[:, axis]) for axis in range(starts.shape[1])]
-            weights = self._weights(full, groups, [np.arange(len(lot))] * len(groups))
+            places = [np.arange(len(lot))] * len(groups)
+            weights = weights_of(shape, Box.full(shape), groups, places)
             values[lot], laws = self._answer([weights], len(lot))
             variances[lot] = [law.variance for law in laws]
         return values, variances
