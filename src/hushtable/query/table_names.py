@@ -1,8 +1,8 @@
 """How a table of counts is written: its attributes, and the level of a hierarchy that each is at.
 
-Attributes are joined by `+`: `age+sex`. One may stand at a level of its hierarchy, `occupation@1`; a
-name that holds `+`, `@`, `,` or `"` is quoted, `"a+b"@1`, with quotes inside doubled. A list of tables
-has commas in between.
+Attributes are joined by `+`: `age+sex`. One may stand at a level of its hierarchy, `occupation@1`;
+a name that holds `+`, `@`, `,` or `"` is quoted, `"a+b"@1`, with quotes inside doubled. A list of
+tables has commas in between.
 """
 
 from __future__ import annotations
