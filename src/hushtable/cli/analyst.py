@@ -22,6 +22,7 @@ from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.release import Release
+    from hushtable.release.accuracy import Accuracy
 
 FORMATS = ("parquet", "csv")
 # Tables that `info` lists.
@@ -100,6 +101,8 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
 
     Example: hush info census.release --verify
     """
+    from hushtable.release.accuracy import accuracy_of
+
     opened = open_release(release)
     if verify:
         opened.verify()
@@ -107,11 +110,12 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
         from hushtable.families.network.picture import draw_network
 
         draw_network(opened, plot)
+    accuracy = accuracy_of(opened)
+    facts = _facts(opened, accuracy)
     if as_json:
         drawn = {} if plot is None else {"plot": str(plot)}
-        print_json(_facts(opened) | {"verified": verify} | drawn)
+        print_json(facts | {"verified": verify} | drawn)
         return
-    facts = _facts(opened)
     print_table(
         f"{facts['dataset']}: {facts['mechanism']}, ε = {facts['epsilon']}",
         ["", ""],
@@ -122,7 +126,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
             ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
             *([["kept", facts["kept"]]] if "kept" in facts else []),
             *([["tables", _show_tables(opened.tables)]] if opened.tables else []),
-            ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
+            *([f"standard error of {what}", error] for what, error in accuracy.lines()),
             ["intervals", ESTIMATE if facts["estimate"] else "hold as often as they say, or more"],
             ["created", facts["created"]],
             ["reservation", facts["reservation"]],
@@ -146,7 +150,7 @@ def _show_cells(cells: int) -> str:
     return f"{cells:,}" if cells < 10**15 else f"about 10^{math.log10(cells):.1f}"
 
 
-def _facts(release: Release) -> dict[str, Any]:
+def _facts(release: Release, accuracy: Accuracy) -> dict[str, Any]:
     manifest = release.manifest
     return {
         "dataset": release.schema.name,
@@ -157,7 +161,7 @@ def _facts(release: Release) -> dict[str, Any]:
         "private": release.private,
         "noise": manifest["noise"],
         "cells": release.schema.cells,
-        "cell_stderr": release.cell_stderr,
+        **accuracy.facts(),
         **({"tables": list(release.tables)} if release.tables else {}),
         "estimate": release.estimate,
         "created": manifest["created"],
@@ -195,7 +199,9 @@ def print_attributes(schema: Any) -> None:
 @click.command()
 @release_argument
 @click.option("--out", "-o", required=True, help="A new .parquet, .csv or .xlsx, or a folder.")
-@click.option("--table", "tables", metavar="NAMES", multiple=True, help="Such as age+sex.")
+@click.option(
+    "--table", "tables", metavar="NAMES", multiple=True, help="Only this table (repeatable)."
+)
 @click.option("--format", type=click.Choice(FORMATS), help="Of the files of a folder.")
 @click.option("--whole", is_flag=True, help="Whole counts, none negative, that keep the total.")
 @click.option("--synthetic", metavar="ROWS", type=int, help="Write synthetic rows, not counts.")
@@ -213,12 +219,10 @@ def export(
 ) -> None:
     """Write a release for other tools: its cells or its tables, or synthetic rows.
 
-    Several tables make a spreadsheet with a sheet for each, or a folder (a name without an ending)
-    with a file for each, and an index.
+    Several tables, such as --table age+sex --table occupation@1, make a spreadsheet with a sheet
+    for each, or a folder (a name without an ending) with a file for each, and an index.
 
-    Examples: hush export census.release -o cells.parquet
-
-    hush export census.release --table age+sex --table occupation@1 -o tables.xlsx
+    Example: hush export census.release -o cells.parquet
     """
     if synthetic is None:
         _export_counts(open_release(release), out, tables, format, whole, seed, as_json)
