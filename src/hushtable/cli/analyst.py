@@ -243,13 +243,13 @@ def _export_counts(
 ) -> None:
     from hushtable.release.export_tables import export
 
-    with row_bar("writing counts", quiet=as_json) as progress:
+    with row_bar("writing counts", quiet=as_json) as progress, noted_warnings() as notes:
         done = export(
             release, out, tables, format=format, whole=whole, seed=seed, progress=progress
         )
     if as_json:
         listed = {"tables": done.tables} if done.tables else {}
-        print_json({"file": out, "rows": done.rows, **listed})
+        print_json({"file": out, "rows": done.rows, **listed, "warnings": notes})
         return
     several = f" in {done.tables:,} tables" if done.tables > 1 else ""
     say(f"wrote {done.rows:,} cells{several} to {out}")
