@@ -20,7 +20,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting import CsvFormat, count, count_table
 from hushtable.kernel.counting.source import open_table
 from hushtable.schema import Schema
-from hushtable.scratch import held_folder, remove_abandoned, spill_folder
+from hushtable.scratch import held_folder, remove_abandoned, spill_folder, whole_folder
 
 
 @pytest.fixture(autouse=True)
@@ -207,3 +207,19 @@ def test_a_signal_that_comes_while_a_folder_is_removed_does_not_keep_it(
     with pytest.raises(KeyboardInterrupt), held_folder(folder):
         pass
     assert came and not folder.exists()
+
+
+def test_a_folder_appears_whole_and_clears_what_a_kill_left(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = temporary / ".out[1].99.partial"
+    left.mkdir()
+    monkeypatch.setattr(scratch, "_GRACE_SECONDS", 0)
+    with whole_folder(temporary / "out[1]") as partial:
+        (partial / "a").write_text("one")
+        assert not left.exists() and not (temporary / "out[1]").exists()
+    assert [path.name for path in temporary.iterdir()] == ["out[1]"]
+    assert (temporary / "out[1]" / "a").read_text() == "one"
+    with pytest.raises(KeyboardInterrupt), whole_folder(temporary / "other"):
+        raise KeyboardInterrupt
+    assert [path.name for path in temporary.iterdir()] == ["out[1]"]

@@ -30,12 +30,13 @@ _HOMES = {
     "Synthesizer": "hushtable.synthesizer",
     "CsvFormat": "hushtable.kernel.counting",
     "HushError": "hushtable.errors",
+    "NoisyRowsWarning": "hushtable.errors",
 }
 
 if TYPE_CHECKING:
     from hushtable import workload
     from hushtable.auditing.audit import Audit, audit
-    from hushtable.errors import HushError
+    from hushtable.errors import HushError, NoisyRowsWarning
     from hushtable.evaluation.evaluate import Evaluation, evaluate
     from hushtable.kernel.counting import CsvFormat
     from hushtable.planner import Plan, plan
@@ -51,6 +52,7 @@ __all__ = [
     "CsvFormat",
     "Evaluation",
     "HushError",
+    "NoisyRowsWarning",
     "Plan",
     "Release",
     "Schema",

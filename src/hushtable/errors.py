@@ -31,6 +31,13 @@ class OptionError(HushError):
     """An option, ε or mechanism setting is not one we know or allow."""
 
 
+class NoisyRowsWarning(UserWarning):
+    """Synthetic rows are mostly noise: they were drawn from far more cells than there are people.
+
+    To silence it: `warnings.simplefilter("ignore", hushtable.NoisyRowsWarning)`.
+    """
+
+
 class BudgetError(HushError):
     """The privacy budget does not allow this."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -60,6 +61,17 @@ def whole_file(target: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes the target at the end; after a failure nothing is left."""
+    remove_abandoned(target.parent, f".{glob.escape(target.name)}.*.partial")
+    partial = partial_folder(target, str(os.getpid()))
+    partial.mkdir()
+    with held_folder(partial):
+        yield partial
+        partial.rename(target)
 
 
 def remove_abandoned(parent: Path, pattern: str) -> None:

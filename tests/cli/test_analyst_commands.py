@@ -146,6 +146,32 @@ def test_synthetic_rows_have_the_table_s_columns(hush: Hush, shared: Path, tmp_p
     book.close()
 
 
+def test_rows_that_are_mostly_noise_are_called_so(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    """79,800 cells of 3,000 people with noise of scale 1."""
+    words = ("export", shared / "census.release", "--synthetic", "40", "-o")
+    done = hush(*words, tmp_path / "s.csv")
+    assert done.code == 0 and done.err.count("\n") == 1 and "publish by marginals" in done.err
+    told = hush(*words, tmp_path / "t.csv", "--json").json
+    assert told["rows"] == 40 and "% of these rows are noise" in told["warnings"][0]
+
+
+def test_tables_make_a_spreadsheet_or_a_folder(hush: Hush, shared: Path, tmp_path: Path) -> None:
+    words = ("export", shared / "census.release", "--table", "age+sex", "--table", "occupation@1")
+    done = hush(*words, "-o", tmp_path / "t.xlsx")
+    assert done.out.startswith("wrote ") and " cells in 2 tables to " in done.out
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx", read_only=True)
+    assert book.sheetnames == ["index", "age+sex", "occupation@1"]
+    book.close()
+    told = hush(*words, "-o", f"{tmp_path}/v1.0/", "--format", "csv", "--json").json
+    assert told["tables"] == 2
+    names = {path.name for path in (tmp_path / "v1.0").iterdir()}
+    assert names == {"age+sex.csv", "occupation@1.csv", "index.json"}
+    refused = hush(*words, "-o", tmp_path / "t.csv")
+    assert refused.code == 2 and refused.err.count("\n") == 1 and "--table age+sex" in refused.err
+    refused = hush(*words, "-o", tmp_path / "r.csv", "--synthetic", "5")
+    assert refused.code == 2 and "--table" in refused.err
+
+
 @pytest.mark.parametrize("name", ["c.docx", "missing/c.csv"])
 def test_an_export_we_cannot_write_is_refused(
     hush: Hush, shared: Path, tmp_path: Path, name: str

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,6 +98,7 @@ def people() -> pandas.DataFrame:
 
 def answers(release: Release) -> dict[str, Any]:
     """All that a release says, as plain values."""
+    warnings.simplefilter("ignore", hushtable.NoisyRowsWarning)  # some are small, and all noise
     starts = np.array([[0, 0, 0], [2, 1, 0], [5, 5, 1]])
     stops = np.array([[12, 6, 3], [9, 4, 2], [6, 6, 2]])
     return {

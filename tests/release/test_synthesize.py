@@ -1,6 +1,7 @@
 """Synthetic rows: as many as there seem to be people, spread as the release says."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pyarrow.compute as pc
@@ -9,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from release_folders import make_release, ranges
 
-from hushtable.errors import OptionError
+import hushtable
+from hushtable.errors import NoisyRowsWarning, OptionError
 from hushtable.release import synthesize as synthesize_module
 from hushtable.release.decode import decoder, decoder_within_bins
-from hushtable.release.synthesize import nearest_counts
+from hushtable.release.synthesize import nearest_counts, noise_share
 from hushtable.schema import Attribute, Edges
 
 
@@ -68,7 +70,8 @@ def test_by_default_there_are_as_many_rows_as_the_noisy_total(census, census_cel
 def test_a_noisy_total_below_one_makes_no_rows_but_any_number_on_request(tmp_path, cells):
     release = make_release(tmp_path / "r", ranges(3), cells)
     assert release.synthesize().num_rows == 0
-    assert release.synthesize(100).num_rows == 100
+    with pytest.warns(NoisyRowsWarning, match="100 % of these rows are noise"):
+        assert release.synthesize(100).num_rows == 100
 
 
 def test_only_cells_that_seem_to_have_people_get_rows(tmp_path):
@@ -160,3 +163,67 @@ def test_decoding_gives_the_labels_of_the_codes(census_schema):
         codes = np.arange(attribute.size, dtype=np.int8)
         expected = [attribute.label(code) for code in range(attribute.size)]
         assert decoder(attribute)(codes).to_pylist() == expected
+
+
+# ── rows that are mostly noise ───────────────────────────────────────────────────────────────────
+
+
+def noisy(people: int, cells: int, occupied: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """True counts of so many people in some of many cells, and the same with noise of scale 2."""
+    random = np.random.default_rng(seed)
+    truth = np.zeros(cells, np.int64)
+    np.add.at(truth, random.integers(0, occupied, people), 1)
+    chance = 1 - np.exp(-1 / 2)
+    return truth, truth + random.geometric(chance, cells) - random.geometric(chance, cells)
+
+
+@pytest.mark.parametrize(
+    ("people", "cells", "occupied"),
+    [(3000, 50_000, 3000), (50_000, 50_000, 1000), (20_000, 4000, 4000), (10**6, 50_000, 50)],
+)
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_the_noise_in_rows_is_known_from_noisy_cells_alone(people, cells, occupied, unit):
+    truth, with_noise = noisy(people, cells, occupied)
+    shown = with_noise * unit
+    nearest = nearest_counts(shown, float(shown.sum()))
+    found = nearest[truth == 0].sum() / shown.sum()
+    share = noise_share(shown, nearest, float(shown.sum()))
+    assert share == pytest.approx(found, rel=0.1, abs=0.03)
+
+
+def test_rows_that_are_mostly_noise_are_called_so(tmp_path):
+    """A thousand times as many cells as the people live in: nine rows of ten are nowhere."""
+    truth, cells = noisy(3000, 50_000, 3000)
+    release = make_release(tmp_path / "r", ranges(50, 1000), cells)
+    with pytest.warns(NoisyRowsWarning, match=r"about \d\d % .* publish by marginals or privbayes"):
+        rows = release.synthesize(seed=1)
+    places = np.ravel_multi_index([rows[name].to_numpy() for name in "ab"], (50, 1000))
+    assert (truth[places] == 0).mean() > 0.5
+    with pytest.warns(NoisyRowsWarning):
+        release.synthetic_batches(5)
+    assert release.synthesize(0).num_rows == 0  # of no rows, none are noise
+
+
+@pytest.mark.parametrize(
+    ("people", "cells", "occupied"), [(10**6, 50_000, 50), (10**5, 1000, 1000), (300, 10, 10)]
+)
+def test_rows_of_people_are_not_called_noise(tmp_path, people, cells, occupied):
+    """However many cells there are, if the people stand out, no warning: here it would fail."""
+    _, with_noise = noisy(people, cells, occupied)
+    release = make_release(tmp_path / "r", ranges(cells), with_noise)
+    assert release.synthesize(100, seed=1).num_rows == 100
+
+
+def test_a_total_that_may_be_zero_makes_rows_of_noise(tmp_path):
+    """The largest of many cells is noise too, even where no other is as far below zero."""
+    cells = np.array([42, *[36, -36] * 100, -41])
+    release = make_release(tmp_path / "r", ranges(202), cells)
+    with pytest.warns(NoisyRowsWarning, match="100 %"):
+        release.synthesize(10)
+
+
+def test_the_warning_can_be_silenced_by_its_name(tmp_path):
+    release = make_release(tmp_path / "r", ranges(3), [-5, 3, -9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hushtable.NoisyRowsWarning)
+        assert release.synthesize(5).num_rows == 5

@@ -17,7 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from hushtable.errors import BudgetError, OptionError, QueryError, ReleaseError
+from hushtable.errors import (
+    BudgetError,
+    NoisyRowsWarning,
+    OptionError,
+    QueryError,
+    ReleaseError,
+)
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.release import Release
 
@@ -215,7 +221,21 @@ def test_a_domain_of_ten_to_the_eighteen_cells(
     assert len(values) == 600 and (errors > 0).all()
     with pytest.raises(QueryError, match="too many to lay out"):
         release.cells()
-    assert release.synthesize(20, seed=1).num_rows == 20
+    with pytest.warns(NoisyRowsWarning, match="are noise"):
+        assert release.synthesize(20, seed=1).num_rows == 20
+
+
+def test_noise_is_known_where_only_positive_cells_are_kept(
+    publish: Callable[..., Release],
+) -> None:
+    """Of 40,000 empty cells more than a thousand have noise of 3 or more."""
+    with pytest.warns(NoisyRowsWarning, match=r"about 9\d % of these rows are noise"):
+        publish("filter", domain=100, rows=300, theta="3", sides="one").synthesize(20)
+
+
+def test_little_noise_among_positive_cells_is_passed_over(publish: Callable[..., Release]) -> None:
+    """Of 576 cells some twenty, beside 2,000 people; a warning would fail here."""
+    assert publish("filter", theta="3", sides="one").synthesize(20).num_rows == 20
 
 
 def test_more_cells_than_codes_can_name_are_refused(publish: Callable[..., Release]) -> None:

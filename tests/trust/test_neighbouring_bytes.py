@@ -101,7 +101,9 @@ def publish(
     assert stopped.value.code == 0, said.err
     manifest = json.loads(Path("r/manifest.json").read_bytes())
     noisy = remove_noisy(manifest, recipe[0])
-    out = re.sub(r"error of \S+", "error of", said.out) if recipe[0] in NOISY_ERRORS else said.out
+    out = said.out
+    if recipe[0] in NOISY_ERRORS:
+        out = re.sub(r"[\d.,]+( to [\d.,]+)? for ", "for ", out)
     with closing(sqlite3.connect("people.toml.ledger")) as db:
         events = [json.loads(body) for (body,) in db.execute("SELECT body FROM event")]
     for event in events:

@@ -10,6 +10,7 @@ import click
 
 from hushtable.cli.show import (
     ESTIMATE,
+    noted_warnings,
     open_release,
     print_json,
     print_result,
@@ -21,7 +22,9 @@ from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from hushtable.release import Release
+    from hushtable.release.accuracy import Accuracy
 
+FORMATS = ("parquet", "csv")
 # Tables that `info` lists.
 _MOST_TABLES = 12
 
@@ -106,6 +109,8 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
 
     Example: hush info census.release --verify
     """
+    from hushtable.release.accuracy import accuracy_of
+
     opened = open_release(release)
     if verify:
         opened.verify()
@@ -113,11 +118,12 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
         from hushtable.families.network.picture import draw_network
 
         draw_network(opened, plot)
+    accuracy = accuracy_of(opened)
+    facts = _facts(opened, accuracy)
     if as_json:
         drawn = {} if plot is None else {"plot": str(plot)}
-        print_json(_facts(opened) | {"verified": verify} | drawn)
+        print_json(facts | {"verified": verify} | drawn)
         return
-    facts = _facts(opened)
     print_table(
         f"{facts['dataset']}: {facts['mechanism']}, ε = {facts['epsilon']}",
         ["", ""],
@@ -128,7 +134,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
             ["noise", f"{facts['noise']['law']}, scale {facts['noise']['scale']}"],
             *([["kept", facts["kept"]]] if "kept" in facts else []),
             *([["tables", _show_tables(opened.tables)]] if opened.tables else []),
-            ["standard error of a cell", f"{facts['cell_stderr']:.3g}"],
+            *([f"standard error of {what}", error] for what, error in accuracy.lines()),
             ["intervals", ESTIMATE if facts["estimate"] else "hold as often as they say, or more"],
             ["created", facts["created"]],
             ["reservation", facts["reservation"]],
@@ -152,7 +158,7 @@ def _show_cells(cells: int) -> str:
     return f"{cells:,}" if cells < 10**15 else f"about 10^{math.log10(cells):.1f}"
 
 
-def _facts(release: Release) -> dict[str, Any]:
+def _facts(release: Release, accuracy: Accuracy) -> dict[str, Any]:
     manifest = release.manifest
     return {
         "dataset": release.schema.name,
@@ -163,7 +169,7 @@ def _facts(release: Release) -> dict[str, Any]:
         "private": release.private,
         "noise": manifest["noise"],
         "cells": release.schema.cells,
-        "cell_stderr": release.cell_stderr,
+        **accuracy.facts(),
         **({"tables": list(release.tables)} if release.tables else {}),
         "estimate": release.estimate,
         "created": manifest["created"],
@@ -200,30 +206,69 @@ def print_attributes(schema: Any) -> None:
 
 @click.command()
 @release_argument
-@click.option("--out", "-o", type=FilePath, required=True, help="A new .parquet, .csv or .xlsx.")
+@click.option("--out", "-o", required=True, help="A new .parquet, .csv or .xlsx, or a folder.")
+@click.option(
+    "--table", "tables", metavar="NAMES", multiple=True, help="Only this table (repeatable)."
+)
+@click.option("--format", type=click.Choice(FORMATS), help="Of the files of a folder.")
 @click.option("--whole", is_flag=True, help="Whole counts, none negative, that keep the total.")
-@click.option("--synthetic", metavar="ROWS", type=int, help="Write synthetic rows, not cells.")
+@click.option("--synthetic", metavar="ROWS", type=int, help="Write synthetic rows, not counts.")
 @click.option("--seed", type=int, help="Repeat the same synthetic rows.")
 @json_option
 def export(
-    release: str, out: Path, whole: bool, synthetic: int | None, seed: int | None, as_json: bool
+    release: str,
+    out: str,
+    tables: tuple[str, ...],
+    format: str | None,
+    whole: bool,
+    synthetic: int | None,
+    seed: int | None,
+    as_json: bool,
 ) -> None:
-    """Write a release as a table of cells, or as synthetic rows.
+    """Write a release for other tools: its cells or its tables, or synthetic rows.
+
+    Several tables, such as --table age+sex --table occupation@1, make a spreadsheet with a sheet
+    for each, or a folder (a name without an ending) with a file for each, and an index.
 
     Example: hush export census.release -o cells.parquet
     """
-    from hushtable.release.export import export_cells, export_rows
-
-    if whole and synthetic is not None:
-        raise OptionError("--whole is for cells; synthetic rows are whole already")
-    opened = open_release(release)
     if synthetic is None:
-        with row_bar("writing cells", quiet=as_json) as progress:
-            rows = export_cells(opened, out, progress, whole=whole)
-    else:
-        with row_bar("writing rows", quiet=as_json) as progress:
-            rows = export_rows(opened, out, synthetic, seed=seed, progress=progress)
+        _export_counts(open_release(release), out, tables, format, whole, seed, as_json)
+        return
+    if whole or tables or format is not None:
+        raise OptionError("--whole, --table and --format: synthetic rows are whole already")
+    _export_rows(open_release(release), Path(out), synthetic, seed, as_json)
+
+
+def _export_counts(
+    release: Release,
+    out: str,
+    tables: tuple[str, ...],
+    format: str | None,
+    whole: bool,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    from hushtable.release.export_tables import export
+
+    with row_bar("writing counts", quiet=as_json) as progress, noted_warnings() as notes:
+        done = export(
+            release, out, tables, format=format, whole=whole, seed=seed, progress=progress
+        )
     if as_json:
-        print_json({"file": str(out), "rows": rows})
+        listed = {"tables": done.tables} if done.tables else {}
+        print_json({"file": out, "rows": done.rows, **listed, "warnings": notes})
+        return
+    several = f" in {done.tables:,} tables" if done.tables > 1 else ""
+    say(f"wrote {done.rows:,} cells{several} to {out}")
+
+
+def _export_rows(release: Release, out: Path, rows: int, seed: int | None, as_json: bool) -> None:
+    from hushtable.release.export import export_rows
+
+    with row_bar("writing rows", quiet=as_json) as progress, noted_warnings() as notes:
+        rows = export_rows(release, out, rows, seed=seed, progress=progress)
+    if as_json:
+        print_json({"file": str(out), "rows": rows, "warnings": notes})
     else:
-        say(f"wrote {rows:,} {'cells' if synthetic is None else 'synthetic rows'} to {out}")
+        say(f"wrote {rows:,} synthetic rows to {out}")

@@ -93,6 +93,7 @@ def publish(
     from hushtable.kernel.privacy.dataset_ledger import open_ledger
     from hushtable.publishing import publish as publish_table
     from hushtable.query.literal import sql_name
+    from hushtable.release.accuracy import accuracy_of
     from hushtable.schema import Schema
 
     described = Schema.load(schema, allow_paths=allow_paths)
@@ -111,7 +112,7 @@ def publish(
             csv=csv,
             progress=progress,
         )
-    state = open_ledger(described, ledger).state()
+    state, accuracy = open_ledger(described, ledger).state(), accuracy_of(release)
     if as_json:
         print_json(
             {
@@ -119,14 +120,13 @@ def publish(
                 "mechanism": release.mechanism,
                 "epsilon": release.manifest["privacy"]["epsilon"],
                 "left": _text(state.left),
-                "cell_stderr": release.cell_stderr,
+                **accuracy.facts(),
             }
         )
         return
     say(f"published {out} by {release.mechanism}: ε = {_text(release.epsilon)} spent,")
-    cell = f"a cell of {release.tables[0]} has" if release.tables else "a cell has"
-    say(f"{_text(state.left)} of {_text(state.budget)} left; {cell} a standard error of", end=" ")
-    say(f"{release.cell_stderr:.3g}")
+    errors = ", ".join(f"{error} for {what}" for what, error in accuracy.lines())
+    say(f"{_text(state.left)} of {_text(state.budget)} left; standard errors: {errors}")
     _print_usefulness(release.manifest.get("plan"))
     # Whoever wrote the schema named the table: what is pasted must be one word to the shell.
     asked = shlex.join([str(out), f"SELECT COUNT(*) FROM {sql_name(described.name)}"])

@@ -7,6 +7,7 @@ terminal, or markup.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,18 @@ def print_result(result: ResultTable, most: int = 1000) -> None:
 def warn(text: str) -> None:
     """Say something that must not be overlooked, where pipes do not swallow it."""
     print(f"hush: {plain(text)}", file=sys.stderr)
+
+
+@contextmanager
+def noted_warnings() -> Iterator[list[str]]:
+    """The lines of what the library warns of meanwhile; they are also said at the end."""
+    lines: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield lines
+    for warning in caught:
+        lines.append(str(warning.message))
+        warn(lines[-1])
 
 
 def open_release(path: str) -> Release:

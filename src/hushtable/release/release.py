@@ -330,6 +330,26 @@ class Release:
         rows = checked_rows(self.number_of_rows() if rows is None else rows, MOST_STREAMED)
         return self.reader.batches(rows, checked_seed(seed))
 
+    def export(
+        self,
+        out: str | Path,
+        tables: Sequence[str] = (),
+        *,
+        format: str | None = None,
+        whole: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        """Write a new `.parquet`, `.csv` or `.xlsx` file, or a folder with a file for each table.
+
+        These are its tables, or all its cells where it is one; `tables` names others, such as
+        `age+sex` or `occupation@1`. A folder has no ending; its files have this `format`, "parquet"
+        or "csv". With `whole`, counts are whole numbers, none negative, without error bars; several
+        tables are then counted off the synthetic rows of the `seed`, so that they agree.
+        """
+        from hushtable.release.export_tables import export
+
+        export(self, out, tables, format=format, whole=whole, seed=seed)
+
     def number_of_rows(self) -> int:
         """How many rows there are, by the noisy answers; zero or more."""
         if isinstance(self.reader, RowReader):

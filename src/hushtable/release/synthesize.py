@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.errors import OptionError
+from hushtable.errors import NoisyRowsWarning, OptionError
 from hushtable.release.decode import decoder_within_bins
 from hushtable.schema import Schema
 
 MAX_ROWS = 10**8
+
+MOST_NOISE = 0.25
+"""The share of noise in what rows are drawn from that is passed over without a warning."""
 
 # Cells are tallied in pieces of this size, and by value as long as the values span no more.
 _PIECE = 2**20
@@ -31,12 +35,49 @@ def synthesize(
 
 
 def draw_cells(
-    cells: NDArray[Any], total: float, rows: int, random: np.random.Generator
+    cells: NDArray[Any],
+    total: float,
+    rows: int,
+    random: np.random.Generator,
+    noise: float | None = None,
 ) -> NDArray[np.int64]:
-    """Draw cells in random order, as often as the nearest non-negative table says."""
-    picks = _draw(nearest_counts(cells, max(total, 1.0)), rows, random)
+    """Draw cells in random order, as often as the nearest non-negative table says.
+
+    Warns where too much of that table is noise; `noise` says how much is where only positive cells
+    were kept, which do not tell.
+    """
+    total = max(total, 1.0)
+    nearest = nearest_counts(cells, total)
+    share = noise_share(cells, nearest, total) if noise is None else noise / total
+    if rows and share > MOST_NOISE:
+        warnings.warn(
+            f"about {100 * min(share, 1.0):.0f} % of these rows are noise: there are too many cells"
+            " for so few people, and shares of values drift towards even ones; publish by marginals"
+            " or privbayes for rows that keep them",
+            NoisyRowsWarning,
+            stacklevel=4,
+        )
+    picks = _draw(nearest, rows, random)
     random.shuffle(picks)
     return picks
+
+
+def noise_share(cells: NDArray[Any], nearest: NDArray[np.float64], total: float) -> float:
+    """About which share of the nearest non-negative table is noise of empty cells.
+
+    The table has what is above a threshold t. Noise is as often negative as positive, and no count
+    is negative: what the cells have below −t shows how much noise empty cells have above t. Where
+    the total itself is within two standard errors of zero, by the same token, all is noise. Noisy
+    cells alone decide, whatever the law of their noise.
+    """
+    top = int(np.argmax(cells))
+    threshold = float(cells[top]) - nearest[top]
+    mass = squares = 0.0
+    for start in range(0, len(cells), _PIECE):
+        below = np.maximum(-cells[start : start + _PIECE].astype(np.float64), 0.0)
+        squares += float(below @ below)
+        mass += float(np.maximum(below - threshold, 0.0).sum())
+    return 1.0 if total**2 < 4 * 2 * squares else mass / total
 
 
 def rows_of(schema: Schema, cells: NDArray[np.int64], random: np.random.Generator) -> pa.Table:

@@ -1,14 +1,11 @@
 """The small tables of a wide one: which attributes each has, and at which level.
 
-A table is written as its attributes, joined by `+`: `age+sex`. An attribute may stand at a level of
-its hierarchy, `occupation@1`; a name that holds `+`, `@`, `,` or `"` is quoted, `"a+b"@1`, with
-quotes inside doubled. A list of tables has commas in between.
+They are written as `query/table_names.py` says: `age+sex, occupation@1+region`.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +16,8 @@ from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.families.linear.choices import parse
 from hushtable.kernel.maps import AxisTransform, Identity, Product, Tree
-from hushtable.schema import Attribute, Schema
+from hushtable.query.table_names import places_of, split_tables, write_table
+from hushtable.schema import Schema
 
 MOST_AXES = 12
 """Attributes of one table: its parts are all their subsets."""
@@ -29,11 +27,6 @@ MOST_CELLS = 2**20
 MOST_TABLES = 20_000
 MOST_LAYERS = 256
 """Sets of tables in which each attribute has one level."""
-
-# A plain name begins and ends with something else than a blank, as names do.
-_NAME = r'"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^\s"+@,](?:[^"+@,]*[^\s"+@,])?)'
-_ITEM = re.compile(rf"\s*(?:{_NAME})\s*(?:@\s*(?P<level>[0-9]{{1,4}})\s*)?(?P<end>[+,]|$)")
-_SPECIAL = re.compile(r'[+@,"]')
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,8 @@ class SmallTable:
 
     def name(self, schema: Schema) -> str:
         """As it is written in a setting."""
-        return "+".join(_item(schema.attributes[seen.axis].name, seen.level) for seen in self.seen)
+        items = ((schema.attributes[seen.axis].name, seen.level) for seen in self.seen)
+        return write_table(items)
 
 
 Transforms = Mapping[int, AxisTransform]
@@ -125,7 +119,7 @@ def groups_at(schema: Schema, seen: Seen) -> Integers:
 
 def parse_tables(text: str, schema: Schema) -> tuple[SmallTable, ...]:
     """The tables of a list such as `age+sex, occupation@1+region`, each once."""
-    tables = [_table(items, schema) for items in _lists(text)]
+    tables = [_table(items, schema) for items in split_tables(text)]
     if len(tables) > MOST_TABLES:
         raise OptionError(f"tables: at most {MOST_TABLES:,} can be measured")
     if len(set(tables)) < len(tables):
@@ -133,47 +127,9 @@ def parse_tables(text: str, schema: Schema) -> tuple[SmallTable, ...]:
     return tuple(tables)
 
 
-def _lists(text: str) -> Iterator[list[tuple[str, int | None]]]:
-    """The names and levels of each table of a list."""
-    items: list[tuple[str, int | None]] = []
-    place = 0
-    while True:
-        found = _ITEM.match(text, place)
-        if not found:
-            raise OptionError('tables are written as "age+sex, occupation@1+region"')
-        quoted, plain, level, end = found.group("quoted", "plain", "level", "end")
-        name = plain if quoted is None else quoted.replace('""', '"')
-        items.append((name, None if level is None else int(level)))
-        place = found.end()
-        if end != "+":
-            yield items
-            items = []
-        if not end:
-            return
-
-
 def _table(items: Sequence[tuple[str, int | None]], schema: Schema) -> SmallTable:
-    seen = [Seen(schema.index(name), _level(schema.attribute(name), at)) for name, at in items]
-    if len({one.axis for one in seen}) < len(seen):
-        raise OptionError("tables: a table has an attribute twice")
+    seen = [Seen(*place) for place in places_of(items, schema)]
     return SmallTable(tuple(sorted(seen, key=lambda one: one.axis)))
-
-
-def _level(attribute: Attribute, level: int | None) -> int | None:
-    """A level of the hierarchy; the lowest one is the codes themselves."""
-    if level is None:
-        return None
-    if attribute.hierarchy is None:
-        raise OptionError(f"tables: {attribute.name} has no hierarchy, so it has no levels")
-    height = attribute.hierarchy.height
-    if not 1 <= level <= height:
-        raise OptionError(f"tables: {attribute.name} has levels 1 to {height}, not {level}")
-    return None if level == height else level
-
-
-def _item(name: str, level: int | None) -> str:
-    shown = '"' + name.replace('"', '""') + '"' if _SPECIAL.search(name) else name
-    return shown if level is None else f"{shown}@{level}"
 
 
 def subsets(axes: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -92,6 +92,11 @@ class Errors:
         return square - mean**2, max(sampled - square, 0.0)
 
     @property
+    def mean_of_empty(self) -> float:
+        """What an empty place stands for on average."""
+        return moments(0.0, self.noise.scale, self.theta, self.tau, self.two_sided)[0]
+
+    @property
     def complete(self) -> bool:
         """Whether all that is missing is zero: nothing was filtered or sampled."""
         unsampled = self.tau == 0 and not self.priority

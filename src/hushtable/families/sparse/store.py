@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,8 @@ class CellRelease(CellSummary):
 
         weights = self.errors.weights(self.kept.values).astype(np.float64)
         random = np.random.default_rng(seed)
-        picks = draw_cells(np.concatenate([weights, [0.0]]), self.total, rows, random)
+        noise = None if self.errors.two_sided else math.prod(self.shape) * self.errors.mean_of_empty
+        picks = draw_cells(np.concatenate([weights, [0.0]]), self.total, rows, random, noise)
         # The last stands for no kept cell; it is only drawn where there is none at all.
         places = np.concatenate([self.kept.places.astype(np.int64), [0]])[picks]
         table: pa.Table = rows_of(self.schema, places, random)
