@@ -9,6 +9,7 @@ what matters here is the rows, not the classifier.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.errors import NoisyRowsWarning
 from hushtable.evaluation.experiment import Key, task_entropy
 from hushtable.evaluation.range_errors import experiment_release
 from hushtable.kernel.counting import Counts, code_table
@@ -84,8 +86,10 @@ def synthetic(
 
 
 def drawn_codes(release: Release, rows: int, *, seed: int | None = None) -> Columns:
-    """Synthetic rows of a release, as codes."""
-    drawn = release.synthesize(rows, seed=seed)
+    """Synthetic rows of a release, as codes; how much of them is noise is what is measured."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyRowsWarning)
+        drawn = release.synthesize(rows, seed=seed)
     text = pa.table({name: drawn[name].cast(pa.string()) for name in drawn.column_names})
     return ordered(code_table(text, release.schema).columns)
 

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from hushtable.families.marginals.estimate import EstimatingReader
     from hushtable.families.marginals.model import Model
-    from hushtable.families.network.sample import RowSampler
 
 NOTE = "least squares over noisy tables of a few attributes each"
 # Tables that a refusal names.
@@ -277,15 +276,11 @@ class MarginalsReader:
 
         return EstimatingReader(self)
 
-    @cached_property
-    def _sampler(self) -> RowSampler:
-        from hushtable.families.network.sample import RowSampler
-
-        return RowSampler(self.model, even=True)
-
     def batches(self, rows: int, seed: int | None) -> Iterator[pyarrow.RecordBatch]:
         """Rows of the model in batches, in flat memory."""
-        return self._sampler.batches(rows, seed)
+        from hushtable.families.network.sample import row_batches
+
+        return row_batches(self.model, rows, seed)
 
     # ── cells and ranges ─────────────────────────────────────────────────────────────────────────
 

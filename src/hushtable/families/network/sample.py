@@ -25,6 +25,9 @@ from hushtable.families.network.network import Distributions, Link
 from hushtable.release.decode import decoder_within_bins
 
 BATCH = 2**17
+MOST_EVEN = 2**20
+"""Of more rows than this, chance is small beside any noise: each is drawn by itself, faster."""
+
 # Rows that are drawn at once: what is computed on the way stays in a core's cache.
 _CHUNK = 2**14
 
@@ -110,6 +113,11 @@ class EvenTable:
         drawn = np.empty(len(home), np.min_scalar_type(self.width - 1))
         drawn[order] = np.clip(place, 0, self.width - 1)  # rounding may lead beyond an end
         return drawn
+
+
+def row_batches(fitted: Distributions, rows: int, seed: int | None) -> Iterator[pa.RecordBatch]:
+    """Rows of a network in batches, in flat memory: drawn evenly, or very many each by itself."""
+    return RowSampler(fitted, even=rows <= MOST_EVEN).batches(rows, seed)
 
 
 class RowSampler:

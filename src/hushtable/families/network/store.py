@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,22 +21,16 @@ from hushtable.release.store import StoredArray
 if TYPE_CHECKING:
     import pyarrow
 
-    from hushtable.families.network.sample import RowSampler
-
 
 @dataclass(frozen=True, eq=False)
 class NetworkRelease(NetworkReader):
     """A network reader that also draws rows."""
 
-    @cached_property
-    def sampler(self) -> RowSampler:
-        from hushtable.families.network.sample import RowSampler
-
-        return RowSampler(self.fitted)
-
     def batches(self, rows: int, seed: int | None) -> Iterator[pyarrow.RecordBatch]:
         """Rows in batches, in flat memory."""
-        return self.sampler.batches(rows, seed)
+        from hushtable.families.network.sample import row_batches
+
+        return row_batches(self.fitted, rows, seed)
 
 
 class Parameters(Struct, frozen=True):
