@@ -19,6 +19,8 @@ _HOMES = {
     "publish": "hushtable.publishing",
     "curate": "hushtable.publishing",
     "plan": "hushtable.planner",
+    "plan_on_proxy": "hushtable.evaluation.proxy",
+    "ProxyPlan": "hushtable.evaluation.proxy",
     "evaluate": "hushtable.evaluation.evaluate",
     "Evaluation": "hushtable.evaluation.evaluate",
     "audit": "hushtable.auditing.audit",
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from hushtable.auditing.audit import Audit, audit
     from hushtable.errors import HushError, NoisyRowsWarning
     from hushtable.evaluation.evaluate import Evaluation, evaluate
+    from hushtable.evaluation.proxy import ProxyPlan, plan_on_proxy
     from hushtable.kernel.counting import CsvFormat
     from hushtable.planner import Plan, plan
     from hushtable.publishing import curate, publish
@@ -54,6 +57,7 @@ __all__ = [
     "HushError",
     "NoisyRowsWarning",
     "Plan",
+    "ProxyPlan",
     "Release",
     "Schema",
     "Synthesizer",
@@ -62,6 +66,7 @@ __all__ = [
     "evaluate",
     "open",
     "plan",
+    "plan_on_proxy",
     "publish",
     "workload",
 ]

@@ -22,6 +22,7 @@ from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
+from hushtable.kernel.counting.paths import files_of
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.dataset_ledger import check_first, ledger_path, open_ledger
@@ -34,6 +35,7 @@ from hushtable.kernel.privacy.loss import (
     parse_epsilon,
     stated_eta,
 )
+from hushtable.kernel.privacy.sources import Source, note_sources
 from hushtable.release.manifest import Manifest
 from hushtable.release.release import Release
 from hushtable.release.store import Content, write_content, write_manifest
@@ -52,7 +54,10 @@ class LedgerWarning(UserWarning):
 
 
 Progress = Callable[[str], None]
-"""Told the name of each step as it begins: plan, count, pay, draw, write, publish, record, done."""
+"""Told the name of each step as it begins: plan, count, pay, draw, write, publish, record, done.
+
+With a proxy, the first one is try.
+"""
 
 
 def publish(
@@ -65,6 +70,8 @@ def publish(
     workload: str | Workload | None = None,
     people: int | None = None,
     typical: float | None = None,
+    proxy: Any = None,
+    public: bool = False,
     settings: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
     csv: CsvFormat | None = None,
@@ -76,29 +83,37 @@ def publish(
     `data` is a path, glob or list of paths (CSV, Parquet), or a pandas, Polars, Arrow or Ibis
     table. `auto` publishes what `plan` recommends for the workload, by default everyday questions,
     and for a declared number of people, by default the schema's; it refuses what would be mostly
-    noise for so many. The ledger is by default beside the schema's file: the dataset's name, or
-    else the file's, with `.ledger` added. A dataset that has a ledger elsewhere is refused. `csv`
-    says how CSV files are written where their first line does not tell. An `entropy` source,
-    whichever it is, is for tests and experiments: the release is then marked as not private.
+    noise for so many. With a `proxy`, an earlier release or a table that is `public`, it publishes
+    what is best there (see `plan_on_proxy`). The ledger is by default beside the schema's file: the
+    dataset's name, or else the file's, with `.ledger` added. A dataset that has a ledger elsewhere
+    is refused. `csv` says how CSV files are written where their first line does not tell. An
+    `entropy` source, whichever it is, is for tests and experiments: the release is then marked as
+    not private.
     """
     step = progress or _ignore
     schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
     _check_schema(schema)
-    _check_target(target)
+    declared = {"workload": workload, "people": people, "typical": typical, "proxy": proxy}
+    if public and proxy is None:
+        raise OptionError("public says that a proxy is: there is no proxy")
+    if proxy is not None:
+        declared |= {"private": data, "public": public, "csv": csv}
+    _check_target(target)  # planning and trying may take minutes
     _check_budget(schema, ledger, amount)
     if mechanism == AUTO:
-        step("plan")
-    declared = {"workload": workload, "people": people, "typical": typical}
+        step("plan" if proxy is None else "try")
     name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, declared)
     recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
     make_noise = _noise_maker(entropy)
+    sources = [Source.of(path) for path in files_of(data)]
     step("count")
     count = count_table if recipe.needs == "counts" else code_table
     holding = count(data, schema, csv)
     step("pay")
     _check_target(target)  # counting may have taken hours; from drawing on, a failure costs ε
     books = _open_to_spend(schema, ledger)
+    note_sources(schema.dataset_name, sources)
     reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
     try:
         step("draw")
@@ -136,8 +151,11 @@ def curate(
     _check_schema(schema)
     _check_budget(schema, ledger, amount)
     make_noise = _noise_maker(entropy)
+    sources = [Source.of(path) for path in files_of(data)]
     holding = count_table(data, schema, csv)
-    _open_to_spend(schema, ledger).spend(amount, mechanism=f"curator: {purpose}")
+    books = _open_to_spend(schema, ledger)
+    note_sources(schema.dataset_name, sources)
+    books.spend(amount, mechanism=f"curator: {purpose}")
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=make_noise())
 
 
@@ -199,19 +217,22 @@ def _recipe(
         return mechanism, {key: str(value) for key, value in settings.items()}, None
     if settings:
         raise OptionError(f"{AUTO!r} chooses the settings itself; to give some, name a mechanism")
-    from hushtable.planner import plan  # only for this: it imports every family's forecasts
-
-    found = plan(schema, epsilon=epsilon, **given)
+    found = _planned(schema, epsilon, given)
     best = found.recommended
     if best is None:
         raise OptionError(found.why_not())
-    told = {
-        "workload": found.workload.name,
-        "people": found.people,
-        "recommended": best.to_dict(),
-        "others": {f.mechanism: f.error for f in found.forecasts if f is not best},
-    }
-    return best.mechanism, dict(best.parameters), told
+    return best.mechanism, dict(best.parameters), found.record(best)
+
+
+def _planned(schema: Schema, epsilon: Fraction, given: Mapping[str, Any]) -> Any:
+    """A plan, by trial where there is a proxy."""
+    if "proxy" in given:
+        from hushtable.evaluation.proxy import plan_on_proxy
+
+        return plan_on_proxy(schema, epsilon=epsilon, **given)
+    from hushtable.planner import plan  # only for this: it imports every family's forecasts
+
+    return plan(schema, epsilon=epsilon, **given)
 
 
 def _check_free(target: Path) -> None:

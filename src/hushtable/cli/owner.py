@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 STEPS = {
     "plan": "planning",
+    "try": "trying mechanisms",
     "count": "counting the table",
     "pay": "paying from the ledger",
     "draw": "drawing noise",
@@ -37,6 +38,19 @@ allow_option = click.option(
     multiple=True,
     help="Let the schema name hierarchy files in this folder too (repeatable).",
 )
+
+
+def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What to try mechanisms on."""
+    help = "Try all mechanisms on public rows: a table, or a release to draw them from."
+    for option in (
+        click.option("--public", is_flag=True, help="The table of --proxy is public: your word."),
+        click.option("--proxy", metavar="FILE|RELEASE", help=help),
+    ):
+        command = option(command)
+    return command
+
+
 ledger_option = click.option("--ledger", type=FilePath, help="Default: beside the schema.")
 
 
@@ -67,6 +81,7 @@ def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
 @click.option("--typical", type=float, help="About how many rows a used cell has: for auto.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
+@proxy_options
 @ledger_option
 @allow_option
 @csv_options
@@ -81,12 +96,17 @@ def publish(
     people: int | None,
     typical: float | None,
     settings: tuple[str, ...],
+    proxy: str | None,
+    public: bool,
     ledger: Path | None,
     allow_paths: tuple[Path, ...],
     csv: CsvFormat,
     as_json: bool,
 ) -> None:
     """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
+
+    With --proxy, auto publishes what is best on public rows that are like DATA. DATA itself, or a
+    file that a private table was published from, is refused as a proxy.
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
@@ -97,7 +117,8 @@ def publish(
     from hushtable.schema import Schema
 
     described = Schema.load(schema, allow_paths=allow_paths)
-    with step_bar(STEPS, quiet=as_json) as progress:
+    steps = STEPS if proxy else {step: words for step, words in STEPS.items() if step != "try"}
+    with step_bar(steps, quiet=as_json) as progress:
         release = publish_table(
             data,
             described,
@@ -107,6 +128,8 @@ def publish(
             workload=workload,
             people=people,
             typical=typical,
+            proxy=proxy,
+            public=public,
             settings=key_values(settings),
             ledger=ledger,
             csv=csv,
@@ -140,6 +163,11 @@ def _print_usefulness(plan: Any) -> None:
     if plan:
         needed = about(plan["recommended"]["useful_from"])
         say(f"for {plan['workload']} questions it is useful from about {needed} people on")
+        if "proxy" in plan:
+            error = plan["recommended"]["rmse"]
+            say(f"on the proxy it was the best, with a standard error of {error:.3g}")
+        for note in plan.get("notes", ()):
+            say(note)
 
 
 def key_values(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.owner import allow_option
-from hushtable.cli.show import print_json, print_table, say
+from hushtable.cli.owner import allow_option, csv_options, proxy_options
+from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
+    from hushtable.evaluation.proxy import ProxyPlan, Trial
     from hushtable.evaluation.shapes import ShapeForecast
-    from hushtable.families.forecast import Forecast, SummaryForecast
+    from hushtable.families.forecast import Forecast
+    from hushtable.kernel.counting import CsvFormat
     from hushtable.planner import Plan
+    from hushtable.schema import Schema
 
 
 _NAMED = {1: "1 attribute", 2: "2 attributes", 3: "3 attributes", 4: "4 or more"}
@@ -41,9 +44,12 @@ _LONGEST = 60
     multiple=True,
     help="Also try what cannot be forecast on made-up tables: continuous, random or sparse.",
 )
+@proxy_options
+@click.option("--runs", type=int, help="Of each mechanism on the proxy.  [default: 3]")
 @click.option("--budgets", is_flag=True, help="Let the levels of trees have shares of ε.")
 @click.option("--plot", type=FilePath, help="Draw error against size of question: .png or .svg.")
 @allow_option
+@csv_options
 @json_option
 def plan(
     schema: Path,
@@ -53,18 +59,27 @@ def plan(
     people: int | None,
     typical: float,
     shapes: tuple[str, ...],
+    proxy: str | None,
+    public: bool,
+    runs: int | None,
     budgets: bool,
     plot: Path | None,
     allow_paths: tuple[Path, ...],
+    csv: CsvFormat,
     as_json: bool,
 ) -> None:
-    """Forecast how accurate each mechanism would be. Reads no data and spends nothing.
+    """Forecast how accurate each mechanism would be. Reads no private data and spends nothing.
 
     A workload is everyday (questions about one to three attributes), ranges, prefixes,
     identity, nodes, total, paper, marginals:2, level:attribute=1, a file of SQL queries, or a
     sum: "2*ranges + marginals:1".
 
+    With --proxy, mechanisms whose error depends on the data are tried on public rows, and all are
+    listed as measured there: of a public table, or drawn from an earlier release.
+
     Example: hush plan census.toml --epsilon 1 --workload "ranges + marginals:2"
+
+    Example: hush plan census.toml --epsilon 1 --proxy last-year.release
     """
     from hushtable.planner import plan as make_plan
     from hushtable.schema import Schema
@@ -72,14 +87,11 @@ def plan(
     if error is not None and not 0 < error < math.inf:
         raise OptionError("--error must be a number above zero")
     _check_plot(plot)
-    found = make_plan(
-        Schema.load(schema, allow_paths=allow_paths),
-        epsilon=epsilon,
-        workload=workload,
-        people=people,
-        typical=typical,
-        budgets=budgets,
-    )
+    described = Schema.load(schema, allow_paths=allow_paths)
+    declared: dict[str, Any] = {"epsilon": epsilon, "workload": workload, "people": people}
+    declared |= {"typical": typical, "budgets": budgets}
+    measured = _on_proxy(described, declared, proxy, public, runs, csv, quiet=as_json)
+    found = measured.plan if measured else make_plan(described, **declared)
     tried = _tried(found, shapes)
     needed = {f.mechanism: f.epsilon_for(error) for f in found.forecasts} if error else {}
     if plot is not None and found.forecasts:
@@ -87,10 +99,86 @@ def plan(
 
         draw_plan(found, plot)
     if as_json:
-        print_json(_told(found, error, needed) | {"shapes": [t.to_dict() for t in tried]})
+        told = _told(found, error, needed) | (measured.figures() if measured else {})
+        print_json(told | {"shapes": [t.to_dict() for t in tried]})
+        return
+    _print_tables(found, error, needed)
+    if measured:
+        _print_trials(measured)
+        _print_choice(measured, schema, proxy or "", public)
     else:
-        _print_plan(found, schema, error, needed)
-        _print_shapes(tried)
+        _print_recommended(found, schema, error, needed)
+    _print_shapes(tried)
+
+
+def _on_proxy(
+    schema: Schema,
+    declared: dict[str, Any],
+    proxy: str | None,
+    public: bool,
+    runs: int | None,
+    csv: CsvFormat,
+    *,
+    quiet: bool,
+) -> ProxyPlan | None:
+    """What was measured on the proxy, if there is one."""
+    if proxy is None:
+        for name, given in {"--public": public, "--runs": runs is not None}.items():
+            if given:
+                raise OptionError(f"{name} is about --proxy, which is not given")
+        return None
+    from hushtable.evaluation.proxy import RUNS, plan_on_proxy
+
+    asked: dict[str, Any] = {
+        "proxy": proxy,
+        "public": public,
+        "runs": RUNS if runs is None else runs,
+    }
+    with row_bar("trying mechanisms", quiet) as progress:
+        return plan_on_proxy(schema, **declared, **asked, csv=csv, progress=progress)
+
+
+def _print_trials(found: ProxyPlan) -> None:
+    """Measured errors beside forecasts, the best first; then what was not tried."""
+    named = sorted({number for trial in found.trials for number in trial.by_attributes})
+    columns = ["mechanism", "measured", "of the runs", "forecast"]
+    columns += [*(_NAMED[number] for number in named), "seconds"]
+    rows = [
+        [
+            trial.mechanism,
+            _short(trial.measured),
+            _spread(trial),
+            _short(None if trial.forecast is None else trial.forecast.rmse),
+            *(_short(trial.by_attributes.get(number)) for number in named),
+            f"{trial.seconds:.1f}" if trial.errors else "–",
+        ]
+        for trial in found.trials
+    ]
+    rows_told = f"{found.stand_in.rows:,} rows"
+    title = f"std. error of {found.questions:,} questions on {found.stand_in.title} ({rows_told})"
+    print_table(title, columns, rows)
+    if found.refused:
+        refused = [[trial.mechanism, trial.problem] for trial in found.refused]
+        print_table("not tried", ["mechanism", "why"], refused, left=2)
+
+
+def _spread(trial: Trial) -> str:
+    if not trial.errors:
+        return "–"
+    return f"{_short(min(trial.errors))} … {_short(max(trial.errors))}"
+
+
+def _print_choice(found: ProxyPlan, schema: Path, proxy: str, public: bool) -> None:
+    """What `auto` would publish, and what to know of how it was chosen."""
+    best = found.recommended
+    for note in found.notes:
+        say(note)
+    if best is None:
+        say(f"Nothing is recommended: {found.why_not()}.")
+        return
+    say(f"Recommended: {best.mechanism}{_settings(best.parameters)}.")
+    given = f" --proxy {shlex.quote(proxy)}{' --public' if public else ''}"
+    _print_command(found.plan, schema, given)
 
 
 def _tried(found: Plan, shapes: tuple[str, ...]) -> list[ShapeForecast]:
@@ -147,22 +235,26 @@ def _told(found: Plan, error: float | None, needed: dict[str, Fraction]) -> dict
     return told
 
 
-def _print_plan(
-    found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
-) -> None:
-    from hushtable.families.forecast import Forecast
-
+def _print_tables(found: Plan, error: float | None, needed: dict[str, Fraction]) -> None:
     if found.summaries:
         _print_summaries(found)
     if found.forecasts:
         _print_forecasts(found, error, needed)
-    if found.recommended is None:
+
+
+def _print_recommended(
+    found: Plan, schema: Path, error: float | None, needed: dict[str, Fraction]
+) -> None:
+    from hushtable.families.forecast import Forecast
+
+    best = found.recommended
+    if best is None:
         say(f"Nothing is recommended: {found.why_not()}.")
         return
-    if isinstance(found.recommended, Forecast):
-        _print_words(found, found.recommended, error, needed)
+    if isinstance(best, Forecast):
+        _print_words(found, best, error, needed)
     else:
-        say(f"Recommended: {found.recommended.mechanism}{_settings(found.recommended)},", end=" ")
+        say(f"Recommended: {best.mechanism}{_settings(best.parameters)},", end=" ")
         say("whose size follows the occupied cells.")
     _print_command(found, schema)
 
@@ -204,7 +296,7 @@ def _print_words(
     from hushtable.kernel.privacy.loss import format_epsilon
 
     margin = best.margin()
-    say(f"Recommended: {best.mechanism}{_settings(best)}.")
+    say(f"Recommended: {best.mechanism}{_settings(best.parameters)}.")
     count = 10 ** max(3, math.ceil(math.log10(2 * margin)) if margin > 0 else 0)
     low, high = (f"{round(count + sign * margin):,}" for sign in (-1, 1))
     say(
@@ -222,11 +314,12 @@ def _print_words(
         say("Axes of millions of values are averaged over an even choice of their ranges.")
     say(
         f"Not listed, for their error depends on the data: {', '.join(DATA_DEPENDENT)}."
-        " Publishing more than one to compare them costs ε each time."
+        " Publishing more than one to compare them costs ε each time; --proxy tries them on public"
+        " rows."
     )
 
 
-def _print_command(found: Plan, schema: Path) -> None:
+def _print_command(found: Plan, schema: Path, given: str = "") -> None:
     from hushtable.kernel.privacy.loss import format_epsilon
     from hushtable.workload import DEFAULT
 
@@ -237,7 +330,7 @@ def _print_command(found: Plan, schema: Path) -> None:
     asked += "" if found.typical == 1 else f" --typical {found.typical:g}"
     say(
         f"To publish it: hush publish DATA --schema {shlex.quote(str(schema))}"
-        f" --epsilon {format_epsilon(found.epsilon)}{asked} -o {shlex.quote(out)}"
+        f" --epsilon {format_epsilon(found.epsilon)}{asked}{given} -o {shlex.quote(out)}"
     )
 
 
@@ -261,10 +354,10 @@ def _print_summaries(found: Plan) -> None:
     print_table(title, columns, rows, left=2)
 
 
-def _settings(forecast: Forecast | SummaryForecast) -> str:
-    if not forecast.parameters:
+def _settings(parameters: dict[str, str]) -> str:
+    if not parameters:
         return ""
-    pairs = ((key, value or "none") for key, value in forecast.parameters.items())
+    pairs = ((key, value or "none") for key, value in parameters.items())
     return " with " + ", ".join(f"{key}={_cut(value)}" for key, value in pairs)
 
 

@@ -203,7 +203,7 @@ def _measured(
     step("truth")
     truth = table.answers(asked.ranges, asked.unions)
     step("ask")
-    values, variances = _answers(release, asked)
+    values, variances = ask_release(release, asked)
     step("intervals")
     chosen = _evenly(len(asked), intervals)
     inside = np.full(len(asked), np.nan)
@@ -243,7 +243,7 @@ def _far_off(total: Answer, rows: int) -> bool:
 # ── asking the release ───────────────────────────────────────────────────────────────────────────
 
 
-def _answers(release: Release, asked: QueryList) -> tuple[Floats, Floats]:
+def ask_release(release: Release, asked: QueryList) -> tuple[Floats, Floats]:
     """The released answers and the variances that their error bars state."""
     values, errors = release.count_ranges(asked.ranges.starts, asked.ranges.stops)
     answers = [_count(release, boxes) for boxes in asked.unions]

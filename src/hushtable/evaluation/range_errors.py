@@ -192,7 +192,7 @@ def _means(columns: dict[str, NDArray[np.float64]], inside: NDArray[np.bool_]) -
 
 
 def experiment_release(
-    counts: Counts,
+    held: Counts | CodedColumns,
     schema: Schema,
     folder: Path,
     *,
@@ -201,9 +201,10 @@ def experiment_release(
     entropy: Entropy,
     settings: Mapping[str, str] | None = None,
 ) -> Release:
-    """A release of counts that are no secret: no ledger, noise that can be replayed, not private.
+    """A release of what is no secret: no ledger, noise that can be replayed, not private.
 
-    Whatever the entropy, it is marked as not private: nothing was paid for it.
+    Counts will do for every mechanism. Whatever the entropy, the release is marked as not private:
+    nothing was paid for it.
     """
     from hushtable.kernel.noise.bulk import (
         EntropyNoise,  # compiles kernels: only when they are needed
@@ -211,9 +212,10 @@ def experiment_release(
 
     recipe, amount, chosen = find_mechanism(mechanism), parse_epsilon(epsilon), dict(settings or {})
     recipe.check(schema, epsilon=amount, settings=chosen)
-    holding = counts if recipe.needs == "counts" else _as_columns(counts)
+    if recipe.needs == "columns" and isinstance(held, Counts):
+        held = _as_columns(held)
     curator = Curator(
-        holding, exposure=schema.exposure, account=Account(amount), noise=EntropyNoise(entropy)
+        held, exposure=schema.exposure, account=Account(amount), noise=EntropyNoise(entropy)
     )
     content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
     loss = Loss(amount, stated_eta(curator.eta))

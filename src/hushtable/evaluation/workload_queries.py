@@ -17,6 +17,7 @@ from hushtable.evaluation.range_queries import Ranges
 from hushtable.query.box import Box, Boxes, cells
 from hushtable.workload import BoxSet, Question, Workload
 from hushtable.workload.intervals import AllRanges, Along, some_of
+from hushtable.workload.sampling import named
 
 MOST_QUERIES = 10**6
 
@@ -30,6 +31,7 @@ class QueryList:
     weights: Floats
     whole: int
     """How many questions the workload has."""
+    shape: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.ranges) + len(self.unions)
@@ -38,6 +40,14 @@ class QueryList:
     def sampled(self) -> bool:
         """Whether the workload has more than these."""
         return len(self) < self.whole
+
+    @property
+    def named(self) -> NDArray[np.int64]:
+        """How many attributes each question has a condition on."""
+        return np.append(
+            (self.ranges.stops - self.ranges.starts < self.shape).sum(axis=1),
+            np.array([named(boxes, self.shape) for boxes in self.unions], np.int64),
+        )
 
     def coverage(self, shape: tuple[int, ...]) -> Floats:
         """The share of the domain's cells that each question covers."""
@@ -73,6 +83,7 @@ def list_queries(workload: Workload, most: int, *, seed: int = 1) -> QueryList:
         tuple(question.boxes for question in others),
         np.concatenate([*(w for _, w in parts), np.array([q.weight for q in others], float)]),
         whole,
+        workload.shape,
     )
 
 

@@ -149,7 +149,7 @@ class Forecast:
 
         The root of the mean square over all would be decided by the questions about most.
         """
-        return _mean_error(self.rmse, self.by_attributes)
+        return mean_error(self.rmse, self.by_attributes)
 
     def margin(self, epsilon: Fraction | None = None) -> float:
         """How far a typical count is off at most, 95 times in 100; perhaps at another ε."""
@@ -223,7 +223,7 @@ class SummaryForecast:
     @property
     def error(self) -> float:
         """What plans compare, as of a `Forecast`."""
-        return _mean_error(self.rmse, self.by_attributes)
+        return mean_error(self.rmse, self.by_attributes)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -266,7 +266,8 @@ def by_attributes(sample: Sample, variances: Floats) -> dict[int, float]:
     return found
 
 
-def _mean_error(rmse: float, by_attributes: dict[int, float]) -> float:
+def mean_error(rmse: float, by_attributes: dict[int, float]) -> float:
+    """The mean of errors by how many attributes are named; the error itself of one number alone."""
     if len(by_attributes) < 2:
         return rmse
     return math.fsum(by_attributes.values()) / len(by_attributes)

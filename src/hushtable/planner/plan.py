@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from hushtable.errors import OptionError
 from hushtable.families import DATA_DEPENDENT, Certainty, forecasting
@@ -30,6 +30,16 @@ SINGLE = "marginals:1"
 MOST_NOISE = 0.1
 """A summary of which more is expected to be noise is not recommended."""
 
+_COARSER = "use fewer attributes or coarser bins"
+
+
+class Useful(Protocol):
+    """What is known to be useful from a number of people on."""
+
+    @property
+    def useful_from(self) -> float:
+        """The number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -47,43 +57,52 @@ class Plan:
     """The declared number of rows in a cell that is occupied."""
 
     @property
-    def best(self) -> Forecast | SummaryForecast | None:
-        """The mechanism with the least error, of those that this machine has the memory for.
+    def able(self) -> list[Forecast | SummaryForecast]:
+        """What may be recommended: whatever this machine has the memory for.
 
         A summary of a sparse table only where the number of people is declared, if its size has a
         bound and most of it is not noise.
         """
         fitting = [forecast for forecast in self.forecasts if forecast.resources.fits]
         summaries = [one for one in self.summaries if one.bounded and one.noise_share <= MOST_NOISE]
-        able = [*(fitting or self.forecasts), *(summaries if self.people else ())]
-        return min(able, key=_error, default=None)
+        return [*(fitting or self.forecasts), *(summaries if self.people else ())]
+
+    @property
+    def best(self) -> Forecast | SummaryForecast | None:
+        """The mechanism with the least error, of those that may be recommended."""
+        return min(self.able, key=_error, default=None)
 
     @property
     def recommended(self) -> Forecast | SummaryForecast | None:
         """The best one, unless its answers would be mostly noise for the declared people."""
         best = self.best
-        useless = best is None or (self.people is not None and best.useful_from > self.people)
-        return None if useless else best
+        return None if best is None or self.is_noise(best) else best
+
+    def is_noise(self, best: Useful) -> bool:
+        """Whether answers would be mostly noise for the declared people."""
+        return self.people is not None and best.useful_from > self.people
 
     def why_not(self) -> str:
         """Why nothing is recommended, and what would help."""
-        best, coarser = self.best, "use fewer attributes or coarser bins"
-        if best is not None and self.people is not None:
-            error = best.useful_from / self.people
-            enough = format_epsilon(rounded_up(self.epsilon * Fraction(error), 2))
-            return (
-                f"with {self.people:,} people most answers would be noise: at epsilon"
-                f" {format_epsilon(self.epsilon)} they are useful from about"
-                f" {about(best.useful_from)} people on;"
-                f" {self._less()}{coarser}, or epsilon {enough}"
-            )
+        if self.best is not None and self.people is not None:
+            return self.why_noise(self.best, self.people)
         lead = (
             f"what {self.workload.name} asks of {self.schema.cells:,} cells does not fit this"
             " machine's memory, nor small tables"
         )
         if self.people is None:
-            return f"{lead}; {coarser}, or declare people, for a summary of a sparse table"
-        return f"{lead}, and a summary of a sparse table would be mostly noise; {coarser}"
+            return f"{lead}; {_COARSER}, or declare people, for a summary of a sparse table"
+        return f"{lead}, and a summary of a sparse table would be mostly noise; {_COARSER}"
+
+    def why_noise(self, best: Useful, people: int) -> str:
+        """How many people would be enough for what is best, and what else would help."""
+        enough = rounded_up(self.epsilon * Fraction(best.useful_from / people), 2)
+        return (
+            f"with {people:,} people most answers would be noise: at epsilon"
+            f" {format_epsilon(self.epsilon)} they are useful from about"
+            f" {about(best.useful_from)} people on;"
+            f" {self._less()}{_COARSER}, or epsilon {format_epsilon(enough)}"
+        )
 
     def _less(self) -> str:
         """What could be asked instead, where that would be useful."""
@@ -92,6 +111,15 @@ class Plan:
             return ""
         needed = about(single.useful_from)
         return f"ask for less (the workload {SINGLE} is useful from about {needed} people on), "
+
+    def record(self, best: Forecast | SummaryForecast) -> dict[str, Any]:
+        """What a manifest says of the plan."""
+        return {
+            "workload": self.workload.name,
+            "people": self.people,
+            "recommended": best.to_dict(),
+            "others": {one.mechanism: one.error for one in self.forecasts if one is not best},
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Write as plain values; the most accurate mechanism first."""

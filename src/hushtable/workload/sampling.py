@@ -51,7 +51,7 @@ class Sample:
     def named(self) -> Integers:
         """How many attributes each has a condition on."""
         cut = ((self.stops - self.starts) < np.array(self.shape)).sum(axis=1)
-        asked = [_named(question.boxes, self.shape) for question in self.questions]
+        asked = [named(question.boxes, self.shape) for question in self.questions]
         return np.append(cut, np.array(asked, np.int64))
 
     def boxes(self, number: int) -> Boxes:
@@ -62,7 +62,8 @@ class Sample:
         return (Box(tuple(CodeSet.of(pair) for pair in ends)),)
 
 
-def _named(boxes: Boxes, shape: tuple[int, ...]) -> int:
+def named(boxes: Boxes, shape: tuple[int, ...]) -> int:
+    """How many attributes boxes have a condition on."""
     return sum(any(b.sets[i].count < size for b in boxes) for i, size in enumerate(shape))
 
 

@@ -21,6 +21,7 @@ from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
 from .planning import PLANNING
 from .privbayes import PRIVBAYES
+from .proxies import PROXIES
 from .sparse import SPARSE
 from .transforms import READING_WEIGHTS, TRANSFORMS
 from .wavelets import MECHANISMS
@@ -49,6 +50,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *PRIVBAYES,
     *MARGINALS,
     *PLANNING,
+    *PROXIES,
     *ISPE,
     *HIERARCHIES,
     *TEXTS,

@@ -11,8 +11,8 @@ PLANNING = [
     Mutant(
         "auto that publishes mostly noise",
         "planner/plan.py",
-        "best.useful_from > self.people)",
-        "best.useful_from > 10 * self.people)",
+        "best.useful_from > self.people",
+        "best.useful_from > 10 * self.people",
         _REFUSED,
     ),
     Mutant(

@@ -30,6 +30,11 @@ def names_files(data: Any) -> bool:
     return isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in data)
 
 
+def files_of(data: Any) -> list[str]:
+    """The paths of a table's files; none where it is in memory or in an engine."""
+    return find_files(data) if names_files(data) else []
+
+
 def find_files(data: str | Path | Sequence[str | Path]) -> list[str]:
     """The paths of all files, none of which is another's; refused if there are none."""
     if isinstance(data, str | Path):

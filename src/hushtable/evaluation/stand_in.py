@@ -1,0 +1,183 @@
+"""Stand-ins: public rows in place of a private table, for trying mechanisms on.
+
+A stand-in is a public table, by its owner's word, or rows that are drawn from a release, which is
+public anyway. The private table is never looked at: neither the files that are about to be
+published nor any that a private table was published from before are taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from hushtable.errors import DataError, NoisyRowsWarning, OptionError
+from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_table
+from hushtable.kernel.counting.count import MAX_CELLS
+from hushtable.kernel.counting.paths import files_of, names_files
+from hushtable.kernel.privacy.sources import Source, dataset_from
+from hushtable.release import Release
+from hushtable.release import open as open_release
+from hushtable.release.store import MANIFEST
+from hushtable.schema import Schema
+from hushtable.text import plain
+
+MOST_DRAWN = 10**6
+"""The most rows that are drawn from a release."""
+
+_PUBLIC = "--public (in Python, public=True)"
+
+
+@dataclass(frozen=True, repr=False)
+class StandIn:
+    """Public rows, coded by the schema of the table that they stand for."""
+
+    columns: CodedColumns
+    title: str
+    """What it is, in words."""
+    told: dict[str, Any]
+    """What a manifest says of it: nothing of where it is."""
+    favours: str | None = None
+    """The mechanism that made the rows; like ones do better on them than on real ones."""
+    warning: str | None = None
+    """What was said when the rows were drawn."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.columns.columns[0])
+
+    def held(self, needs: Literal["counts", "columns"]) -> Counts | CodedColumns:
+        """The rows as a mechanism needs them."""
+        return self.columns if needs == "columns" else self._counts
+
+    @cached_property
+    def _counts(self) -> Counts:
+        shape = self.columns.shape
+        if float(np.prod(np.array(shape, np.float64))) > MAX_CELLS:
+            raise OptionError("the domain has more than 2^62 cells, too many to number them")
+        codes = np.ravel_multi_index(
+            [column.astype(np.int64) for column in self.columns.columns], shape
+        )
+        distinct, counts = np.unique(codes, return_counts=True)
+        return Counts(shape, distinct.astype(np.int64), counts.astype(np.int64))
+
+
+def read_stand_in(
+    proxy: Any,
+    schema: Schema,
+    *,
+    public: bool = False,
+    people: int | None = None,
+    csv: CsvFormat | None = None,
+    private: Any = None,
+) -> StandIn:
+    """Read the rows of a public table, or draw some from a release.
+
+    A release gives as many rows as there are `people`, by default as it counts itself. `private` is
+    the table that is about to be published.
+    """
+    if isinstance(proxy, Release) or (isinstance(proxy, str | Path) and Path(proxy).is_dir()):
+        found = _drawn(proxy, schema, public, people)
+    else:
+        found = _read(proxy, schema, public, csv, private)
+    if not found.rows:
+        raise DataError("no row of the proxy fits the schema")
+    return found
+
+
+# ── public tables ────────────────────────────────────────────────────────────────────────────────
+
+
+def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, private: Any) -> StandIn:
+    paths = files_of(proxy)
+    _check_apart(proxy, private, [Source.of(path) for path in paths])
+    if not public:
+        raise OptionError(f"a proxy must be public: say so with {_PUBLIC}, or give a release")
+    columns = code_table(proxy, schema, csv)
+    if not paths:
+        told = {"kind": "table", "rows": len(columns.columns[0])}
+        return StandIn(columns, "a public table", told)
+    name = plain(Path(paths[0]).name)
+    told = {
+        "kind": "file",
+        "name": name,
+        "files": len(paths),
+        "sha256": _checksum(paths),
+        "rows": len(columns.columns[0]),
+    }
+    more = f" and {len(paths) - 1} more" if paths[1:] else ""
+    return StandIn(columns, f"{name}{more}, public", told)
+
+
+def _check_apart(proxy: Any, private: Any, files: Sequence[Source]) -> None:
+    """Refuse the private table itself, whatever paths lead to it."""
+    secret = [Source.of(path) for path in files_of(private)]
+    if _is_same_table(proxy, private) or any(a.is_same(b) for a in files for b in secret):
+        raise OptionError(
+            "the proxy is the table that is about to be published: trying mechanisms on it would be"
+            " paid by nobody; give a public table, or an earlier release"
+        )
+    for file in files:
+        dataset = dataset_from(file)
+        if dataset is not None:
+            raise OptionError(
+                f"the proxy is, or stands where there was, a file that the private table"
+                f" {dataset!r} was published from: give a public table, or an earlier release"
+            )
+
+
+def _is_same_table(proxy: Any, private: Any) -> bool:
+    """Whether two tables in memory are one object, or two in an engine one expression."""
+    if private is None or names_files(proxy) or names_files(private):
+        return False
+    same = getattr(proxy, "equals", None) if type(proxy).__module__.startswith("ibis.") else None
+    return proxy is private or (same is not None and type(proxy) is type(private) and same(private))
+
+
+def _checksum(paths: Sequence[str]) -> str:
+    """Of all that the files hold, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+# ── releases ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _drawn(
+    proxy: Release | str | Path, schema: Schema, public: bool, people: int | None
+) -> StandIn:
+    release = proxy if isinstance(proxy, Release) else open_release(proxy)
+    if not release.private and not public:
+        raise OptionError(
+            "the proxy is a release that was made with injected randomness, which keeps nothing"
+            f" private: if its table is public, say so with {_PUBLIC}"
+        )
+    rows = min(release.number_of_rows() if people is None else people, MOST_DRAWN)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", NoisyRowsWarning)
+        table = release.synthesize(rows, seed=1)
+    columns = code_table(table, replace(schema, unit=None))  # drawn rows are nobody's
+    dataset, name = plain(release.schema.dataset_name), plain(release.folder.resolve().name)
+    told = {
+        "kind": "release",
+        "name": name,
+        "dataset": dataset,
+        "mechanism": plain(release.mechanism),
+        "reservation": plain(str(release.manifest["reservation"])),
+        "manifest": _checksum([str(release.folder / MANIFEST)]),
+        "rows": len(columns.columns[0]),
+    }
+    made = f"{name}, a release of {dataset} by {plain(release.mechanism)}"
+    warning = str(said[0].message) if said else None
+    return StandIn(columns, made, told, favours=plain(release.mechanism), warning=warning)
