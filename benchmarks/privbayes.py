@@ -183,6 +183,22 @@ rows = model.generate(len(table))
     ),
 )
 
+# Not PrivBayes, and not pure ε either: what else makes rows of a wide table.
+GRAPHICAL_PEERS = tuple(
+    Peer(
+        f"dpmm {name.upper()}",
+        ("dpmm",),
+        f"""
+from dpmm.pipelines.{name} import {name.upper()}Pipeline
+model = {name.upper()}Pipeline(epsilon=1, delta=1e-9)
+model.fit(table, {{n: {{"categories": sorted(table[n].unique())}} for n in table}})
+rows = model.generate(len(table))
+""",
+        note="δ = 10⁻⁹",
+    )
+    for name in ("mst", "aim")
+)
+
 
 def _script(peer: Peer) -> str:
     lines = peer.call.strip().splitlines()
@@ -217,7 +233,7 @@ def peer_rows(
     peer: Peer, schema: Schema, table: pa.Table, seconds: float
 ) -> tuple[Sequence[NDArray[Any]], float] | str:
     """A peer's synthetic rows and the time they took; or why there are none."""
-    python = peer_python(peer.name.lower(), peer.requirements, bare=peer.bare)
+    python = peer_python(peer.name.split()[0].lower(), peer.requirements, bare=peer.bare)
     if isinstance(python, str):
         return python
     with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ import pyarrow.csv as pc
 
 import hushtable
 from benchmarks.options import own_state
-from benchmarks.privbayes import acs
+from benchmarks.privbayes import GRAPHICAL_PEERS, acs, peer_rows
 from hushtable.evaluation.evaluate import evaluate
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.generators import own_dataset
@@ -102,8 +102,8 @@ def _table_errors(release: Release, table: CodedTable, axes: tuple[int, ...]) ->
 # ── synthetic rows ───────────────────────────────────────────────────────────────────────────────
 
 
-def rows(tables: list[Table], epsilon: str, releases: int) -> None:
-    """Print how far synthetic rows are from the table, by mechanism."""
+def rows(tables: list[Table], epsilon: str, releases: int, peers: float) -> None:
+    """Print how far synthetic rows are from the table, by mechanism; peers get so many seconds."""
     chosen: dict[str, tuple[str, dict[str, str]]] = {
         "auto": ("auto", {}),
         "marginals, ways=2": ("marginals", {"ways": "2"}),
@@ -132,6 +132,12 @@ def rows(tables: list[Table], epsilon: str, releases: int) -> None:
                 seconds += time.perf_counter() - start
                 found.append(true.distances(drawn))
             _print_distances(name, found, seconds / releases)
+        for peer in GRAPHICAL_PEERS if peers else ():
+            told = peer_rows(peer, schema, table, peers)
+            if isinstance(told, str):
+                print(f"  {peer.name:<20} {told}", flush=True)
+            else:
+                _print_distances(peer.name, [true.distances(told[0])], told[1])
 
 
 def _print_distances(name: str, found: list[dict[int, float]], seconds: float) -> None:
@@ -241,6 +247,7 @@ def main() -> None:
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--people", type=int, default=100_000, help="rows of made-up tables")
     parser.add_argument("--releases", type=int, default=3, help="whose distances are averaged")
+    parser.add_argument("--peers", type=float, default=0, help="seconds for MST and AIM, at ε = 1")
     given = parser.parse_args()
     read = ((given.adult, adult), (given.acs, acs), (given.coded, coded_file))
     with own_state():
@@ -251,7 +258,7 @@ def main() -> None:
         if given.what == "counts":
             counts(tables, given.epsilon)
         else:
-            rows(tables, given.epsilon, given.releases)
+            rows(tables, given.epsilon, given.releases, given.peers)
 
 
 if __name__ == "__main__":
