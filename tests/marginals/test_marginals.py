@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import NEIGHBOURS, Loss
 from hushtable.planner import plan
+from hushtable.query.batch import range_boxes
 from hushtable.release.release import Release
 from hushtable.release.writing import write_experiment
 from hushtable.schema import Schema
@@ -209,6 +211,37 @@ def test_levels_that_differ_make_layers_and_are_averaged(tmp_path: Path) -> None
     assert both.stderr < fine.count("region = 'north'").stderr
     assert release.count("region = 'n1'").value == pytest.approx(
         int((people().columns[2] == 0).sum())
+    )
+
+
+def test_a_box_is_answered_the_same_whatever_else_is_asked(tmp_path: Path) -> None:
+    """Some layers answer only boxes that cut none of their groups, each box for itself."""
+    noise = EntropyNoise(SeededEntropy(4))
+    tables, shares = "age+sex, sex+region@1, region", "1:9:1"
+    release = released(tmp_path / "r", noise, tables=tables, shares=shares)
+    whole = np.array(SCHEMA.shape)
+    regions = [(0, 3), (0, 1), (3, 5), (2, 5), (0, 5), (1, 2)]
+    starts, stops = np.zeros((6, 4), int), np.tile(whole, (6, 1))
+    starts[:, 2], stops[:, 2] = np.transpose(regions)
+    values, errors = release.count_ranges(starts, stops)
+    together, lower, upper = release.range_intervals(starts, stops)
+    assert errors[0] < errors[1] / 2  # the coarse layer has most of the budget
+    for i, box in enumerate(range_boxes(starts, stops)):
+        value, law = release.reader.count((box,))
+        assert values[i] == pytest.approx(value) == together[i]
+        assert errors[i] == pytest.approx(math.sqrt(law.variance))
+        half = law.half_width(0.95)
+        assert [lower[i], upper[i]] == pytest.approx([value - half, value + half], abs=2e-3)
+
+
+def test_boxes_that_different_layers_answer_are_answered_together(tmp_path: Path) -> None:
+    release = released(tmp_path / "r", NoNoise(), tables="age+region@1, sex+region")
+    starts, stops = np.zeros((2, 4), int), np.tile(np.array(SCHEMA.shape), (2, 1))
+    stops[0, [0, 2]], stops[1, [1, 2]] = (10, 3), (1, 1)
+    values, _ = release.count_ranges(starts, stops)
+    age, sex, region, _ = people().columns
+    assert values.tolist() == pytest.approx(
+        [int(((age < 10) & (region < 3)).sum()), int(((sex < 1) & (region < 1)).sum())]
     )
 
 

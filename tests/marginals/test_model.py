@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import tracemalloc
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
@@ -420,6 +421,39 @@ def test_a_level_that_no_table_tells_is_spread_and_may_be_all_wrong(tmp_path: Pa
     assert not north.estimate and leaf.estimate
     assert leaf.value == pytest.approx(north.value / 3, rel=0.1)
     assert leaf.stderr >= leaf.value and leaf.interval()[0] == 0
+
+
+def test_an_attribute_in_no_table_may_be_anything(tmp_path: Path) -> None:
+    release = released(tmp_path / "r", tables="age+sex")
+    large = release.count("size = 'high'", estimate=True)
+    assert large.value == pytest.approx(release.count().value / 2)
+    assert large.interval()[0] == 0 and large.interval()[1] >= release.count().value
+    young = release.count("size = 'high' AND age < 5", estimate=True)
+    assert young.interval()[1] >= release.count("age < 5").value
+
+
+def test_groups_that_one_of_several_boxes_misses_have_errors(tmp_path: Path) -> None:
+    release = released(tmp_path / "r", tables="age, sex, size")
+    where = "(sex = 'f' AND size = 'low') OR (sex = 'm' AND size = 'high')"
+    found = release.sql(f"SELECT sex, COUNT(*) FROM t WHERE {where} GROUP BY sex", estimate=True)
+    assert np.all(np.isfinite(found.bounds)) and np.all(found.stderr > 0)
+
+
+def test_long_attributes_of_coarse_tables_take_little_memory() -> None:
+    """A model lays out what tables tell, not all pairs of codes."""
+    groups = {f"g{i}": [f"v{j}" for j in range(500 * i, 500 * (i + 1))] for i in range(8)}
+    attributes = [{"name": name, "kind": "nominal", "tree": groups} for name in ("a", "b")]
+    schema = Schema.from_dict({"name": "long", "budget": "9", "attribute": attributes})
+    counts = np.random.default_rng(1).integers(0, 1000, 64)
+    noise = DiscreteLaplace(Fraction(1))
+    reader = MarginalsReader.of(
+        schema, parse_tables("a@1+b@1", schema), [noise], [lambda: counts.reshape(8, 8)], {}
+    )
+    tracemalloc.start()
+    _, law = reader.estimating().count(parse_where("a = 'v1' AND b = 'v2'", schema))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert law.estimate and peak < 4000 * 4000  # bytes: an eighth of all pairs
 
 
 def test_intervals_of_estimates_hold_about_as_often_as_they_say(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import hushtable
 from hushtable.auditing.privacy_check import check_mechanism
 from hushtable.errors import OptionError
 from hushtable.families import FAMILIES, Family, find_mechanism
+from hushtable.families.sparse import expected
 from hushtable.planner import plan
 from hushtable.schema import Schema
 
@@ -95,6 +96,43 @@ def test_settings_of_mixed_name_attributes(tmp_path: Path) -> None:
         with pytest.raises(OptionError):
             mixed.check(schema, epsilon=Fraction(1), settings=settings)
     mixed.check(schema, epsilon=Fraction(1), settings={"job": "nominal"})
+
+
+ONE = {"name": "one", "kind": "ordinal", "range": [7, 7]}
+
+
+@pytest.mark.parametrize(
+    "workload", ["total + marginals:1", "total + identity", "everyday + total"]
+)
+@pytest.mark.parametrize("attributes", [(AGE, JOB), (ONE, AGE, GRADE), (ONE, ONE | {"name": "b"})])
+def test_questions_that_name_no_attribute_are_planned_for_too(
+    workload: str, attributes: tuple[dict[str, Any], ...]
+) -> None:
+    schema = schema_of(*attributes)
+    for forecast in plan(schema, epsilon="1", workload=workload).forecasts:
+        find_mechanism(forecast.mechanism).check(
+            schema, epsilon=Fraction(1), settings=forecast.parameters
+        )
+
+
+def test_a_domain_beyond_all_floats_is_planned() -> None:
+    long = {"kind": "ordinal", "range": [1, 1000]}
+    schema = schema_of(*({"name": f"a{i}", **long} for i in range(104)))
+    best = plan(schema, epsilon="1", workload="marginals:1").best
+    assert best is not None and best.useful_from == pytest.approx(1000 * best.rmse, rel=0.01)
+
+
+def test_a_plan_for_little_epsilon_computes_each_law_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laws of summaries are as long as their noise is wide."""
+    real, computed = expected._law, []
+    monkeypatch.setattr(expected, "_law", lambda *key: (computed.append(key), real(*key))[1])
+    plan(schema_of(AGE, JOB, GRADE), epsilon="0.004", people=300)
+    assert 0 < len(computed) <= 3 * len(set(computed))
+
+
+def test_a_table_of_more_people_than_cells_is_not_sparse() -> None:
+    found = plan(schema_of(AGE, JOB, GRADE), epsilon="0.1", people=1000)
+    assert found.summaries and found.best in found.forecasts
 
 
 TWO = {"name": "a", "kind": "ordinal", "range": [0, 2]}

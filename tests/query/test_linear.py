@@ -265,6 +265,15 @@ def test_a_crowd_of_small_weights_counts_and_cancelled_ones_do_not() -> None:
     assert residues == linear_noise(F(3), {(1.0, F(1)): 1})
 
 
+def test_a_small_weight_of_a_wide_noise_counts() -> None:
+    """What cancelled is known by how far it reaches, not by its weight alone."""
+    rare, wide = DiscreteLaplace(Fraction(1, 10)), DiscreteLaplace(Fraction(10**6))
+    terms = {(1e8, rare): 1, (1e-7, wide): 1}
+    each = [np.array([1e8, 1e-7]), np.array([1, 1]), np.array([0, 1])]
+    for law in (NoiseSum.weighted(terms), NoiseSum.merged(*each, [rare, wide])):
+        assert len(law.terms) == 2 and law.half_width(0.99) >= 1e-7 * wide.reach(0.01)
+
+
 def test_laws_are_values_whatever_the_order_of_their_terms() -> None:
     one = linear_noise(F(4, 2), {(0.5, F(1)): 1, (0.25, F(2)): 3})
     two = linear_noise(F(2), {(-0.25, F(2)): 3, (0.5, F(3, 3)): 1})

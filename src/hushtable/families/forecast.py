@@ -100,7 +100,7 @@ class Forecast:
     rmse: float
     """The root of the mean noise variance over the workload."""
     worst: float
-    """The largest standard error of any question."""
+    """The largest standard error of any question, or of those of a sample where none is known."""
     typical: Boxes
     """A question whose error is about the mean."""
     by_size: tuple[Sized, ...]
@@ -275,8 +275,8 @@ def mean_error(rmse: float, by_attributes: dict[int, float]) -> float:
 
 def _useful_from(purpose: Purpose, variances: Floats) -> float:
     """The median over the questions of the error as a part of the people, times as many."""
-    share = purpose.sample.sizes / float(purpose.schema.cells)
-    return weighted_median(np.sqrt(variances) / share, purpose.sample.weights)
+    sample = purpose.sample
+    return weighted_median(np.sqrt(variances) / np.maximum(sample.shares, 1e-300), sample.weights)
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:

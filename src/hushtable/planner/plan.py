@@ -60,12 +60,13 @@ class Plan:
     def able(self) -> list[Forecast | SummaryForecast]:
         """What may be recommended: whatever this machine has the memory for.
 
-        A summary of a sparse table only where the number of people is declared, if its size has a
-        bound and most of it is not noise.
+        A summary of a sparse table only where fewer people than cells are declared, if its size has
+        a bound and most of it is not noise.
         """
         fitting = [forecast for forecast in self.forecasts if forecast.resources.fits]
         summaries = [one for one in self.summaries if one.bounded and one.noise_share <= MOST_NOISE]
-        return [*(fitting or self.forecasts), *(summaries if self.people else ())]
+        sparse = self.people is not None and self.people < self.schema.cells
+        return [*(fitting or self.forecasts), *(summaries if sparse else ())]
 
     @property
     def best(self) -> Forecast | SummaryForecast | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -43,9 +45,19 @@ class Sample:
 
     @property
     def sizes(self) -> Floats:
-        """The cells that each covers."""
-        boxes = np.prod((self.stops - self.starts).astype(np.float64), axis=1)
-        return np.append(boxes, [float(cells(question.boxes)) for question in self.questions])
+        """The cells that each covers; infinite beyond all floats."""
+        with np.errstate(over="ignore"):
+            boxes = np.prod((self.stops - self.starts).astype(np.float64), axis=1)
+        asked = [float(min(cells(question.boxes), 10**308)) for question in self.questions]
+        return np.append(boxes, asked)
+
+    @property
+    def shares(self) -> Floats:
+        """The part of all cells that each covers, of domains of any size."""
+        boxes = np.prod((self.stops - self.starts) / np.array(self.shape, np.float64), axis=1)
+        every = math.prod(self.shape)
+        asked = [float(Fraction(cells(question.boxes), every)) for question in self.questions]
+        return np.append(boxes, np.array(asked, np.float64))
 
     @property
     def named(self) -> Integers:

@@ -209,4 +209,25 @@ MARGINALS = [
         "order = np.arange(len(parents))",
         (f"{TABLES_MODEL}::test_a_row_drawn_evenly_follows_the_model",),
     ),
+    Mutant(
+        "layers asked about boxes that cut their groups",
+        "families/marginals/read.py",
+        "fit &= np.isin(ends, self.edges[axis])",
+        "fit &= True",
+        (f"{SMALL_TABLES}::test_a_box_is_answered_the_same_whatever_else_is_asked",),
+    ),
+    Mutant(
+        "layers left out of all boxes because of one",
+        "families/marginals/read.py",
+        "fit &= np.isin(ends, self.edges[axis])",
+        "fit &= np.isin(ends, self.edges[axis]).all()",
+        (f"{SMALL_TABLES}::test_a_box_is_answered_the_same_whatever_else_is_asked",),
+    ),
+    Mutant(
+        "estimates of what no table tells that are sure of it",
+        "families/marginals/estimate.py",
+        "np.maximum(deviation, self.most()) if left else deviation",
+        "deviation",
+        (f"{TABLES_MODEL}::test_an_attribute_in_no_table_may_be_anything",),
+    ),
 ]

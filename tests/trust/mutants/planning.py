@@ -18,8 +18,8 @@ PLANNING = [
     Mutant(
         "answers called useful of half as many people",
         "families/forecast.py",
-        "np.sqrt(variances) / share,",
-        "np.sqrt(variances) / (2 * share),",
+        "np.sqrt(variances) / np.maximum(sample.shares, 1e-300)",
+        "np.sqrt(variances) / np.maximum(2 * sample.shares, 1e-300)",
         (f"{FORECASTS}::test_answers_are_useful_where_half_of_them_err_by_less_than_they_count",),
     ),
     Mutant(
@@ -32,7 +32,7 @@ PLANNING = [
     Mutant(
         "summaries for a number of people that nobody declared",
         "planner/plan.py",
-        "*(summaries if self.people else ())",
+        "*(summaries if sparse else ())",
         "*summaries",
         (f"{AUTO}::test_a_summary_is_recommended_for_declared_people_only",),
     ),

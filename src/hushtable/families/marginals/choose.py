@@ -77,7 +77,8 @@ class Wanted:
         weights: dict[Axes, float] = {}
         asked: dict[Axes, None] = {}
         for question in questions:
-            asked[max(question, key=len)] = None
+            if named := max(question, key=len):  # the total needs no table of its own
+                asked[named] = None
             for part, weight in question.items():
                 weights[part] = weights.get(part, 0.0) + weight
         kappas = tuple(sizes if gains is None else gains)
@@ -331,8 +332,7 @@ def balanced(parts: Sequence[Wanted], most: int) -> Wanted:
     """
     factors = [1.0] * len(parts)
     wanted = Wanted.joined(parts, factors)
-    every = [axes for axes in wanted.asked if axes]
-    tables = list(dict.fromkeys((*every, *first_tables(wanted, most).tables)))
+    tables = list(dict.fromkeys((*wanted.asked, *first_tables(wanted, most).tables)))
     for _ in range(_ROUNDS if len(parts) > 1 else 0):
         design = Design.of(wanted, tables)
         design.improve_shares(_STEPS)
@@ -364,9 +364,8 @@ def _starts(wanted: Wanted) -> Iterator[list[Axes]]:
     """The asked tables, without those inside others; and designs that hold them all."""
     ways = max(map(len, wanted.asked))
     yield _largest(wanted.asked)
-    every = [axes for axes in wanted.asked if axes]  # the total needs no table of its own
-    if len(every) > len(_largest(wanted.asked)):
-        yield every
+    if len(wanted.asked) > len(_largest(wanted.asked)):
+        yield list(wanted.asked)
     used = sorted({axis for asked in wanted.asked for axis in asked})
     for room in (4, 8, 16, 32, 64):
         groups = _packed(used, wanted.sizes, room)

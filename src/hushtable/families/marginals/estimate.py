@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
+from hushtable.families.marginals.joint import divided
 from hushtable.families.marginals.model import Model
 from hushtable.families.marginals.read import BeyondTablesError, MarginalsReader
 from hushtable.families.network.error import ModelError, missed_share
@@ -131,12 +132,12 @@ class _Beside:
         """The deviation of answers by the noise of all tables that bear on them."""
         squares = np.zeros_like(values)
         for counts, deviations in self.found.values():
-            share = values / np.maximum(counts, np.maximum(values, deviations))
+            share = divided(values, np.maximum(counts, np.maximum(values, deviations)))
             squares += (share * deviations) ** 2
         return np.sqrt(squares)
 
     def missed(self, values: Floats) -> Floats:
-        """The deviation of what the model may miss; what no table tells may be all wrong."""
+        """The deviation of what the model may miss; what no table tells may be anything."""
         total, shares = self.tables.model.total, []
         left = self.axes
         while block := max((axes & left for axes in self.found), key=len):
@@ -145,7 +146,7 @@ class _Beside:
             shares.append(np.clip(told[0] / total, 0, 1))
             left -= block
         deviation = self.tables.model.missed * missed_share(shares, values / total) * total
-        return np.maximum(deviation, values) if left else deviation
+        return np.maximum(deviation, self.most()) if left else deviation
 
     def most(self) -> Floats:
         """The largest counts that there can be: none is above that of fewer conditions."""

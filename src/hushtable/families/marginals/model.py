@@ -132,6 +132,12 @@ class Told:
         base = expected.onto([sight.seen for sight in sights], self.alone)
         return base, Joint(base.seen, refined(agreeing, sights, base.counts, self.alone))
 
+    def levels(self, axes: Sequence[int]) -> dict[int, int]:
+        """The levels at which a table has some attributes."""
+        found = self._finest(tuple(sorted(axes)))
+        assert found is not None
+        return {sight.axis: sight.levels[0] for sight in found[1]}
+
     def hidden(self, axes: Sequence[int]) -> float:
         """How large a sum of squares noise may hide."""
         found = self._finest(tuple(sorted(axes)))
@@ -171,8 +177,11 @@ class Growing:
                 self._gains[pair] = self._gains[pair[::-1]] = divergence(found.counts, base.counts)
 
     def _independent(self, one: int, other: int) -> Joint:
-        ours, theirs = self._alone.counts[one], self._alone.counts[other]
-        return Joint(((one, 0), (other, 0)), np.multiply.outer(ours, theirs / theirs.sum()))
+        """Two attributes that do not depend on each other, as finely as a table has them."""
+        levels = self.told.levels((one, other))
+        seen = (one, levels[one]), (other, levels[other])
+        ours, theirs = map(self._alone.at, seen)
+        return Joint(seen, np.multiply.outer(ours, theirs / theirs.sum()))
 
     @property
     def missed(self) -> float:
@@ -236,12 +245,16 @@ class Growing:
                 yield axis, joint
 
     def _expected(self, joint: Joint, known: Joint, axis: int) -> Joint:
-        """What the model says so far of an attribute and a child with its parents."""
-        seen = (axis, known.levels[axis])
-        beside = known.onto((*joint.seen[:-1], seen), self._alone).counts
-        given = joint.given_last()
+        """What the model says so far of an attribute and a child with its parents, as finely as
+        it and a table have them."""
+        *parents, (child, _) = joint.seen
+        levels = self.told.levels((axis, child))
+        seen = axis, max(known.levels[axis], levels[axis])
+        beside = known.onto((*parents, seen), self._alone).counts
+        coarse = joint.onto((*parents, (child, levels[child])), self._alone)
+        given = coarse.given_last()
         counts = beside.reshape(-1, beside.shape[-1]).T @ given.reshape(-1, given.shape[-1])
-        return Joint((seen, joint.seen[-1]), counts)
+        return Joint((seen, coarse.seen[-1]), counts)
 
     def _hold_out(self, pair: tuple[int, int], base: Joint, found: Joint, tried: bool) -> None:
         """Note how far the model was from a table that it has not used yet.

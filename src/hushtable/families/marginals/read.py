@@ -86,6 +86,14 @@ class Layer:
         found = np.searchsorted(edges, ends)
         return found if np.array_equal(edges[found], ends) else None
 
+    def fits(self, axes: Axes, starts: Integers, stops: Integers) -> NDArray[np.bool_]:
+        """Which of many boxes over these axes can be answered: those that cut no group of codes."""
+        fit = np.full(len(starts), self.agreeing.answers(axes))
+        for axis in set(axes) & self.edges.keys():
+            for ends in (starts[:, axis], stops[:, axis]):
+                fit &= np.isin(ends, self.edges[axis])
+        return fit
+
     def box(self, axes: Axes, box: Box) -> Box | None:
         """A box along some axes, as groups of codes; None where it cuts one."""
         sets = []
@@ -306,17 +314,17 @@ class MarginalsReader:
     ) -> NDArray[np.float64]:
         """The noise variance of each of many boxes."""
         variances = np.zeros(len(starts))
-        for lot, axes in self._alike(starts, stops):
-            told = [found[-1] for found in self._layers(axes, starts[lot], stops[lot])]
+        for lot, axes, layers in self._alike(starts, stops):
+            told = [found[-1] for found in _seen_by(layers, axes, starts[lot], stops[lot])]
             variances[lot] = 1 / np.sum(told, axis=0)
         return variances
 
     def ranges(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """The estimated counts of many boxes, and their noise variances."""
         values, variances = np.zeros(len(starts)), np.zeros(len(starts))
-        for lot, axes in self._alike(starts, stops):
+        for lot, axes, layers in self._alike(starts, stops):
             told = np.zeros(len(lot))
-            for layer, low, high, precision in self._layers(axes, starts[lot], stops[lot]):
+            for layer, low, high, precision in _seen_by(layers, axes, starts[lot], stops[lot]):
                 told += precision * box_sums(layer.sums(axes), low, high)
                 variances[lot] += precision
             values[lot] = told / variances[lot]
@@ -349,33 +357,36 @@ class MarginalsReader:
             even[[axis for axis, read in layer.agreeing.along.items() if not read.plain]] = False
         return even
 
-    def _alike(self, starts: Integers, stops: Integers) -> Iterator[tuple[NDArray[np.intp], Axes]]:
-        """Boxes that have conditions on the same attributes, and these."""
+    def _alike(
+        self, starts: Integers, stops: Integers
+    ) -> Iterator[tuple[NDArray[np.intp], Axes, list[Layer]]]:
+        """Boxes that have conditions on the same attributes and are answered by the same layers."""
         whole = (starts == 0) & (stops == np.array(self.schema.shape))
         patterns, which = np.unique(~whole, axis=0, return_inverse=True)
         for number, pattern in enumerate(patterns):
-            yield (
-                np.flatnonzero(which.reshape(-1) == number),
-                tuple(np.flatnonzero(pattern).tolist()),
-            )
+            lot = np.flatnonzero(which.reshape(-1) == number)
+            axes = tuple(np.flatnonzero(pattern).tolist())
+            fits = [layer.fits(axes, starts[lot], stops[lot]) for layer in self.layers]
+            kinds, kind_of = np.unique(np.stack(fits, axis=1), axis=0, return_inverse=True)
+            for place, kind in enumerate(kinds):
+                if not kind.any():
+                    self._refuse(axes)
+                able = [layer for layer, fit in zip(self.layers, kind, strict=True) if fit]
+                yield lot[kind_of.reshape(-1) == place], axes, able
 
-    def _layers(
-        self, axes: Axes, starts: Integers, stops: Integers
-    ) -> list[tuple[Layer, Integers, Integers, Floats]]:
-        """The layers that answer boxes over these axes: where these lie in each, and how precisely
-        it answers."""
-        found = []
-        for layer in self.layers:
-            found_ends = (layer.places(a, np.stack([starts[:, a], stops[:, a]], 1)) for a in axes)
-            ends = [one for one in found_ends if one is not None]
-            if not layer.agreeing.answers(axes) or len(ends) < len(axes):
-                continue
-            low, high = np.stack(ends, axis=2).transpose(1, 0, 2) if axes else (starts[:, :0],) * 2
-            variances = layer.agreeing.range_variances(axes, low, high)
-            found.append((layer, low, high, 1 / np.maximum(variances, _LEAST)))
-        if not found:
-            self._refuse(axes)
-        return found
+
+def _seen_by(
+    layers: Sequence[Layer], axes: Axes, starts: Integers, stops: Integers
+) -> Iterator[tuple[Layer, Integers, Integers, Floats]]:
+    """For each layer where boxes over these axes lie in it, and how precisely it answers them."""
+    for layer in layers:
+        low, high = starts[:, list(axes)], stops[:, list(axes)]
+        for place, axis in enumerate(axes):
+            if axis in layer.edges:
+                low[:, place] = np.searchsorted(layer.edges[axis], low[:, place])
+                high[:, place] = np.searchsorted(layer.edges[axis], high[:, place])
+        variances = layer.agreeing.range_variances(axes, low, high)
+        yield layer, low, high, 1 / np.maximum(variances, _LEAST)
 
 
 def may_be_measured(tables: Sequence[SmallTable]) -> bool:

@@ -200,6 +200,7 @@ def moments(
     return float(chances @ (kept * weights)), float(chances @ (kept * weights**2))
 
 
+@lru_cache(maxsize=4096)
 def _kept(count: float, scale: Fraction, theta: int, tau: float, two_sided: bool) -> float:
     """The probability that a place which holds `count` is kept."""
     if count == 0 and tau == int(tau):
@@ -210,6 +211,7 @@ def _kept(count: float, scale: Fraction, theta: int, tau: float, two_sided: bool
     return float(chances @ kept)
 
 
+@lru_cache(maxsize=256)
 def _unadjusted_square(
     count: float, scale: Fraction, theta: int, tau: float, two_sided: bool
 ) -> float:

@@ -55,6 +55,7 @@ def forecasts(purpose: Purpose) -> list[SummaryForecast]:
 def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
     schema = purpose.schema
     occupied = min(people / purpose.typical, schema.cells)
+    typical = max(purpose.typical, people / schema.cells)  # people are somewhere
     empty = max(1, min(DEFAULT_SIZE, int(occupied / _OCCUPIED_FOR_EMPTY)))
     kinds: tuple[On, ...] = ("cells", "dyadic")
     for on in kinds:
@@ -73,9 +74,8 @@ def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
             "filter-priority": Priority(DEFAULT_SIZE, theta),
         }
         for name, rule in rules.items():
-            table = _Declared(structure, rule, scale, occupied, purpose.typical)
+            table = _Declared(structure, rule, scale, occupied, typical)
             errors, weights = table.errors(purpose), purpose.sample.weights
-            share = purpose.sample.sizes / float(schema.cells)
             yield SummaryForecast(
                 mechanism=name,
                 parameters={"on": on, "size": str(DEFAULT_SIZE), "theta": str(theta)},
@@ -83,7 +83,7 @@ def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
                 bounded=isinstance(rule, Priority),
                 rmse=math.sqrt(float(np.average(errors**2, weights=weights))),
                 by_attributes=by_attributes(purpose.sample, errors**2),
-                useful_from=weighted_median(errors / share, weights),
+                useful_from=weighted_median(errors / purpose.sample.shares, weights),
                 **asdict(table.expected(max(schema.cells / RANGE, 1))),
             )
 

@@ -44,13 +44,14 @@ class NoiseSum:
     def weighted(cls, terms: Mapping[tuple[float, KnownNoise], int]) -> NoiseSum:
         """The sum of given terms; weights that differ by rounding only are taken for the largest.
 
-        A weight of a few rounding errors of the largest is one that cancelled, and is left out.
+        What reaches no further than a few rounding errors of the largest has cancelled: it is left
+        out.
         """
         counts: dict[tuple[float, KnownNoise], int] = {}
         largest: dict[tuple[float, KnownNoise], float] = {}
-        residue = 1e-14 * max((abs(weight) for weight, _ in terms), default=0.0)
+        residue = 1e-14 * max((abs(weight) / n.rate for weight, n in terms), default=0.0)
         for (weight, noise), count in terms.items():
-            if count and abs(weight) > residue:
+            if count and abs(weight) / noise.rate > residue:
                 key = (float(f"{abs(weight):.12g}"), noise)
                 counts[key] = counts.get(key, 0) + count
                 largest[key] = max(largest.get(key, 0.0), abs(weight))
@@ -65,7 +66,8 @@ class NoiseSum:
         Weights are compared by their first 40 bits, which are 12 digits.
         """
         sizes = np.abs(weights)
-        held = np.flatnonzero((sizes > 1e-14 * sizes.max(initial=0.0)) & (counts > 0))
+        reaches = sizes / np.array([noise.rate for noise in noises])[which]
+        held = np.flatnonzero((reaches > 1e-14 * reaches.max(initial=0.0)) & (counts > 0))
         if not len(held):
             return cls(())
         mantissas, exponents = np.frexp(sizes[held])
