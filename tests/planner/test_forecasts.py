@@ -316,14 +316,19 @@ def test_errors_are_told_by_how_many_attributes_a_question_names() -> None:
     assert basic_of(plan(schema, epsilon="1", workload=asked)).by_attributes.keys() == {1, 2}
 
 
-def test_answers_are_useful_where_half_of_them_err_by_less_than_they_count() -> None:
+def test_answers_are_useful_where_a_typical_one_errs_by_less_than_it_counts() -> None:
     schema = line(50)
     single = basic_of(plan(schema, epsilon="1", workload="identity"))
     assert single.useful_from == pytest.approx(50 * single.rmse)
     total = basic_of(plan(schema, epsilon="1", workload="total"))
     assert total.useful_from == pytest.approx(total.rmse)
-    # Of two kinds the heavier one decides, whatever the other is like.
-    for weights, useful in ((("3", "1"), single), (("1", "3"), total)):
-        text = f"{weights[0]}*identity + {weights[1]}*total"
-        both = basic_of(plan(schema, epsilon="1", workload=text))
-        assert both.useful_from == pytest.approx(useful.useful_from)
+    both = basic_of(plan(schema, epsilon="1", workload="3*identity + total"))
+    mean = (single.useful_from**3 * total.useful_from) ** (1 / 4)
+    assert both.useful_from == pytest.approx(mean)
+
+
+def test_single_values_of_a_long_axis_do_not_decide_alone() -> None:
+    """Ranges of a million values are useful long before every single value is."""
+    needed = plan(line(10**6), epsilon="1").forecasts[0].useful_from
+    singles = plan(line(10**6), epsilon="1", workload="identity").forecasts[0].useful_from
+    assert 100 < needed < singles / 10

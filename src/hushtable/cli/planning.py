@@ -307,8 +307,8 @@ def _print_words(
     say(f"Twice the ε would make that ± {twice}.", end="")
     say(f" ± {error:g} takes ε = {format_epsilon(needed[best.mechanism])}." if error else "")
     say(
-        f"From about {about(best.useful_from)} people on, half of the questions err by less than"
-        " they count, if people were spread evenly."
+        f"From about {about(best.useful_from)} people on, a typical question errs by less than"
+        " it counts, if people were spread evenly."
     )
     if not found.workload.exact:
         say("Axes of millions of values are averaged over an even choice of their ranges.")

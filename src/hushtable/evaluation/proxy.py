@@ -32,7 +32,7 @@ from hushtable.families.forecast import (
     Forecast,
     SummaryForecast,
     mean_error,
-    weighted_median,
+    typical_ratio,
 )
 from hushtable.kernel.counting import CsvFormat
 from hushtable.kernel.privacy.loss import EpsilonLike
@@ -309,7 +309,7 @@ class _Asked:
     def useful_from(self, squares: Floats) -> float:
         """As forecasts have it: if people were spread evenly, and errors were those measured."""
         share = self.questions.coverage(self.plan.schema.shape)
-        return weighted_median(np.sqrt(squares) / share, self.questions.weights)
+        return typical_ratio(np.sqrt(squares), share, self.questions.weights)
 
 
 def _tried(offer: Trial, asked: _Asked, runs: int) -> Trial:

@@ -107,7 +107,7 @@ class Forecast:
     by_attributes: dict[int, float]
     """The error of questions that name one, two, three, and four or more attributes."""
     useful_from: float
-    """How many people there must be for half of the questions to err by less than they count, if
+    """How many people there must be for a typical question to err by no more than it counts, if
     people were spread evenly over all cells."""
     bound: float | None
     """A published bound on every standard error, where there is one."""
@@ -274,16 +274,19 @@ def mean_error(rmse: float, by_attributes: dict[int, float]) -> float:
 
 
 def _useful_from(purpose: Purpose, variances: Floats) -> float:
-    """The median over the questions of the error as a part of the people, times as many."""
+    """The typical error as a part of all people, were they spread evenly over all cells."""
     sample = purpose.sample
-    return weighted_median(np.sqrt(variances) / np.maximum(sample.shares, 1e-300), sample.weights)
+    return typical_ratio(np.sqrt(variances), sample.shares, sample.weights)
 
 
-def weighted_median(values: Floats, weights: Floats) -> float:
-    """The value that half of the weight is at or below."""
-    order = np.argsort(values, kind="stable")
-    sums = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(sums, sums[-1] / 2)])
+def typical_ratio(errors: Floats, shares: Floats, weights: Floats) -> float:
+    """The geometric mean of errors over shares.
+
+    A median would jump where one kind of question outweighs another: half of the everyday questions
+    about a long axis are single values, which count nearly nobody, and half are ranges.
+    """
+    logarithms = np.log(np.maximum(errors, 1e-300)) - np.log(np.maximum(shares, 1e-300))
+    return math.exp(min(float(np.average(logarithms, weights=weights)), 700.0))
 
 
 def about(people: float) -> str:

@@ -18,9 +18,9 @@ PLANNING = [
     Mutant(
         "answers called useful of half as many people",
         "families/forecast.py",
-        "np.sqrt(variances) / np.maximum(sample.shares, 1e-300)",
-        "np.sqrt(variances) / np.maximum(2 * sample.shares, 1e-300)",
-        (f"{FORECASTS}::test_answers_are_useful_where_half_of_them_err_by_less_than_they_count",),
+        "typical_ratio(np.sqrt(variances), sample.shares,",
+        "typical_ratio(np.sqrt(variances), 2 * sample.shares,",
+        (f"{FORECASTS}::test_answers_are_useful_where_a_typical_one_errs_by_less_than_it_counts",),
     ),
     Mutant(
         "summaries recommended though they are noise",

@@ -19,7 +19,7 @@ from hushtable.families.forecast import (
     Purpose,
     SummaryForecast,
     by_attributes,
-    weighted_median,
+    typical_ratio,
 )
 from hushtable.families.sparse.expected import (
     DEFAULT_SIZE,
@@ -83,7 +83,7 @@ def _forecasts(purpose: Purpose, people: int) -> Iterator[SummaryForecast]:
                 bounded=isinstance(rule, Priority),
                 rmse=math.sqrt(float(np.average(errors**2, weights=weights))),
                 by_attributes=by_attributes(purpose.sample, errors**2),
-                useful_from=weighted_median(errors / purpose.sample.shares, weights),
+                useful_from=typical_ratio(errors, purpose.sample.shares, weights),
                 **asdict(table.expected(max(schema.cells / RANGE, 1))),
             )
 
