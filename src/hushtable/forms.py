@@ -60,6 +60,8 @@ def fill(
         return convert(content, form, dec_hook=lambda kind, value: kind.read(value))
     except ValidationError as problem:
         line = _refusal(form, content, what, str(problem))
+    except UnicodeEncodeError:  # half of a character, which JSON can write and UTF-8 cannot
+        line = f"{what} has characters that no text may have"
     raise refuse(line)  # here, so that no value is kept as its context
 
 

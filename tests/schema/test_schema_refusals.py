@@ -130,6 +130,9 @@ REFUSED = [
     ({"name": "x", "attribute": [AGE]}, "no 'budget'"),
     ({"name": "x", "budget": "1"}, "no 'attribute'"),
     ([AGE], "the schema must be a table"),
+    ("\ud800", "the schema has characters that no text may have"),
+    (content("\ud800"), "every attribute needs a name"),
+    (content({**AGE, "dates": "\ud800"}), "has characters that no text may have"),
     *(
         (content(AGE, budget=budget), "positive decimal number")
         for budget in ("0", "-1", "nan", "inf", "", None, True, [], nested(50_000), 10**5000, "1/0")
