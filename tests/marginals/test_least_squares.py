@@ -17,8 +17,9 @@ from tests.shared_tables import DenseTables, schema_of
 
 from hushtable.errors import QueryError
 from hushtable.families.marginals.axes import ReadAxis
+from hushtable.families.marginals.layers import Layer, layers_of
 from hushtable.families.marginals.least_squares import Agreeing, Measured
-from hushtable.families.marginals.read import Layer, MarginalsReader, layers_of
+from hushtable.families.marginals.read import MarginalsReader
 from hushtable.families.marginals.tables import SmallTable, parse_tables
 from hushtable.kernel.maps import AxisTransform, Identity, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace

@@ -17,7 +17,7 @@ from hushtable.auditing.transcript import LaplaceDraw, NoNoise, Recorder
 from hushtable.errors import OptionError, QueryError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families.marginals.ask.marginals import Marginals, read_recipe
-from hushtable.families.marginals.read import layers_of
+from hushtable.families.marginals.layers import layers_of
 from hushtable.families.marginals.tables import SmallTable, parse_tables
 from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.curator import Curator

@@ -98,7 +98,7 @@ MARGINALS = [
     ),
     Mutant(
         "levels that differ read together",
-        "families/marginals/read.py",
+        "families/marginals/layers.py",
         "if all(levels.get(axis, level) == level for axis, level in table.levels.items()):",
         "if True:",
         (f"{SMALL_TABLES}::test_levels_that_differ_make_layers_and_are_averaged",),
@@ -156,8 +156,8 @@ MARGINALS = [
     Mutant(
         "one layer of several asked",
         "families/marginals/read.py",
-        "seen = (_Question.of(layer, axes, boxes, cuts) for layer in self.layers)",
-        "seen = (_Question.of(layer, axes, boxes, cuts) for layer in self.layers[-1:])",
+        "seen = (LayerQuestion.of(layer, axes, boxes, cuts) for layer in self.layers)",
+        "seen = (LayerQuestion.of(layer, axes, boxes, cuts) for layer in self.layers[-1:])",
         _LAYERS,
     ),
     Mutant(
@@ -211,14 +211,14 @@ MARGINALS = [
     ),
     Mutant(
         "layers asked about boxes that cut their groups",
-        "families/marginals/read.py",
+        "families/marginals/layers.py",
         "fit &= np.isin(ends, self.edges[axis])",
         "fit &= True",
         (f"{SMALL_TABLES}::test_a_box_is_answered_the_same_whatever_else_is_asked",),
     ),
     Mutant(
         "layers left out of all boxes because of one",
-        "families/marginals/read.py",
+        "families/marginals/layers.py",
         "fit &= np.isin(ends, self.edges[axis])",
         "fit &= np.isin(ends, self.edges[axis]).all()",
         (f"{SMALL_TABLES}::test_a_box_is_answered_the_same_whatever_else_is_asked",),

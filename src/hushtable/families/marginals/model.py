@@ -23,8 +23,8 @@ import numpy as np
 from hushtable.arrays import Floats
 from hushtable.errors import QueryError, ReleaseError
 from hushtable.families.marginals.joint import Alone, Joint, divergence
+from hushtable.families.marginals.layers import Layer
 from hushtable.families.marginals.least_squares import Agreeing
-from hushtable.families.marginals.read import Layer
 from hushtable.families.marginals.refine import Sight, refined, sights_of
 from hushtable.families.network.network import Link, Network, Seen, check_schema_size
 from hushtable.schema import Schema

@@ -1,14 +1,14 @@
 """Answers from noisy small tables of a wide table, and the exact law of their noise.
 
-Tables in which every attribute stands at one level form a *layer*, which is read by least squares
-(`least_squares.py`). Where an attribute stands at several levels there are several layers: their
-answers are independent, and are averaged by their variances, which are known beforehand.
+Tables in which every attribute stands at one level form a *layer* (`layers.py`), which is read by
+least squares (`least_squares.py`). Where an attribute stands at several levels there are several:
+their answers are independent, and are averaged by their variances, which are known beforehand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,26 +17,16 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
-from hushtable.families.marginals.asked import Asked, rows_asked
-from hushtable.families.marginals.axes import ReadAxis
-from hushtable.families.marginals.least_squares import Agreeing, Axes, Measured, ReadTable
-from hushtable.families.marginals.tables import (
-    MOST_AXES,
-    MOST_LAYERS,
-    MOST_TABLES,
-    SmallTable,
-    Transforms,
-    groups_at,
-    transform_at,
-)
+from hushtable.families.marginals.layers import Layer, LayerQuestion, layers_of
+from hushtable.families.marginals.least_squares import Axes, Measured, ReadTable
+from hushtable.families.marginals.tables import SmallTable, Transforms, groups_at
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.answer import unrounded
-from hushtable.query.batch import accumulate, box_sums, cells_as_ranges, range_boxes
+from hushtable.query.batch import cells_as_ranges, range_boxes
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence
 from hushtable.query.reader import Estimates
-from hushtable.query.sums import sums_by_group
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -54,89 +44,6 @@ _LEAST = 1e-100
 
 class BeyondTablesError(QueryError):
     """No table has all attributes of a question, as finely as it asks for them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """Tables that are read together; of an attribute at a level, where its groups of codes end."""
-
-    agreeing: Agreeing
-    edges: Mapping[int, Integers]
-    _tables: dict[Axes, Floats] = field(default_factory=dict)
-    _sums: dict[Axes, Floats] = field(default_factory=dict)
-
-    def table(self, axes: Axes) -> Floats:
-        """The estimated table of some attributes."""
-        if axes not in self._tables:
-            self._tables[axes] = self.agreeing.table(axes)
-        return self._tables[axes]
-
-    def sums(self, axes: Axes) -> Floats:
-        """The same table, each cell with all that come before it along every axis."""
-        if axes not in self._sums:
-            table = self.table(axes)
-            self._sums[axes] = accumulate(table.copy()) if axes else table
-        return self._sums[axes]
-
-    def places(self, axis: int, ends: Integers) -> Integers | None:
-        """Ends of ranges of codes as ends of ranges of groups; None where one cuts a group."""
-        if axis not in self.edges:
-            return ends
-        edges = self.edges[axis]
-        found = np.searchsorted(edges, ends)
-        return found if np.array_equal(edges[found], ends) else None
-
-    def fits(self, axes: Axes, starts: Integers, stops: Integers) -> NDArray[np.bool_]:
-        """Which of many boxes over these axes can be answered: those that cut no group of codes."""
-        fit = np.full(len(starts), self.agreeing.answers(axes))
-        for axis in set(axes) & self.edges.keys():
-            for ends in (starts[:, axis], stops[:, axis]):
-                fit &= np.isin(ends, self.edges[axis])
-        return fit
-
-    def box(self, axes: Axes, box: Box) -> Box | None:
-        """A box along some axes, as groups of codes; None where it cuts one."""
-        sets = []
-        for axis in axes:
-            ends = self.places(axis, _ends(box.sets[axis].intervals))
-            if ends is None:
-                return None
-            sets.append(CodeSet.of(*((start, stop) for start, stop in ends.tolist())))
-        return Box(tuple(sets))
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """Boxes and cuts over a few axes, as one layer sees them."""
-
-    layer: Layer
-    axes: Axes
-    boxes: tuple[Box, ...]
-    cuts: Cuts
-    """Axes are numbered within `axes`."""
-
-    @classmethod
-    def of(cls, layer: Layer, axes: Axes, boxes: Boxes, cuts: Cuts) -> _Question | None:
-        """None where a layer does not have these attributes, or not so finely."""
-        if not layer.agreeing.answers(axes):
-            return None
-        ends = [layer.places(axis, _ends(ranges)) for axis, ranges in cuts]
-        found = [one for one in ends if one is not None]
-        seen = [layer.box(axes, box) for box in boxes]
-        held = [box for box in seen if box is not None]
-        if len(held) < len(boxes) or len(found) < len(cuts):
-            return None
-        numbered = [axes.index(axis) for axis, _ in cuts]
-        return cls(layer, axes, tuple(held), list(zip(numbered, found, strict=True)))
-
-    def rows(self) -> tuple[list[Asked], NDArray[np.intp]]:
-        """The distinct rows of the answer, and which of them each row is."""
-        along = [self.layer.agreeing.along[axis] for axis in self.axes]
-        return rows_asked(self.axes, self.boxes, self.cuts, along)
-
-    def values(self) -> Floats:
-        """The estimated counts, row by row."""
-        return sums_by_group(self.layer.table(self.axes), self.boxes, self.cuts).reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +72,7 @@ class MarginalsReader:
             for table, read, noise in zip(tables, reads, noises, strict=True)
         ]
         layers = [
-            _layer(schema, [tables[i] for i in some], [measured[i] for i in some], transforms)
+            Layer.of(schema, [tables[i] for i in some], [measured[i] for i in some], transforms)
             for some in layers_of(tables)
         ]
         return cls(schema, tuple(tables), tuple(layers))
@@ -205,7 +112,7 @@ class MarginalsReader:
         )
         return Estimates(np.asarray(values), tuple(laws), law_of_row)
 
-    def _questions(self, boxes: Boxes, cuts: Cuts) -> list[_Question]:
+    def _questions(self, boxes: Boxes, cuts: Cuts) -> list[LayerQuestion]:
         """The question as each layer sees it that can answer it.
 
         An axis that is asked for as a whole needs no table: nothing is cut, whatever is said.
@@ -218,14 +125,14 @@ class MarginalsReader:
             for axis, size in enumerate(shape)
             if axis in grouped or any(box.sets[axis].count < size for box in boxes)
         )
-        seen = (_Question.of(layer, axes, boxes, cuts) for layer in self.layers)
+        seen = (LayerQuestion.of(layer, axes, boxes, cuts) for layer in self.layers)
         found = [question for question in seen if question is not None]
         if not found:
             self._refuse(axes)
         return found
 
     def _laws(
-        self, questions: Sequence[_Question]
+        self, questions: Sequence[LayerQuestion]
     ) -> tuple[list[NoiseSum], NDArray[np.intp], list[Floats]]:
         """The distinct laws of the rows, which of them each has, and each layer's share in it."""
         rows = [question.rows() for question in questions]
@@ -315,7 +222,8 @@ class MarginalsReader:
         """The noise variance of each of many boxes."""
         variances = np.zeros(len(starts))
         for lot, axes, layers in self._alike(starts, stops):
-            told = [found[-1] for found in _seen_by(layers, axes, starts[lot], stops[lot])]
+            boxes = axes, starts[lot], stops[lot]
+            told = [_precision(layer.range_variances(*boxes)) for layer in layers]
             variances[lot] = 1 / np.sum(told, axis=0)
         return variances
 
@@ -323,11 +231,10 @@ class MarginalsReader:
         """The estimated counts of many boxes, and their noise variances."""
         values, variances = np.zeros(len(starts)), np.zeros(len(starts))
         for lot, axes, layers in self._alike(starts, stops):
-            told = np.zeros(len(lot))
-            for layer, low, high, precision in _seen_by(layers, axes, starts[lot], stops[lot]):
-                told += precision * box_sums(layer.sums(axes), low, high)
-                variances[lot] += precision
-            values[lot] = told / variances[lot]
+            found = [layer.ranges(axes, starts[lot], stops[lot]) for layer in layers]
+            told = np.stack([_precision(of) for _, of in found])
+            values[lot] = np.sum(told * [counts for counts, _ in found], axis=0) / told.sum(axis=0)
+            variances[lot] = told.sum(axis=0)
         return values, 1 / variances
 
     def range_intervals(
@@ -375,75 +282,6 @@ class MarginalsReader:
                 yield lot[kind_of.reshape(-1) == place], axes, able
 
 
-def _seen_by(
-    layers: Sequence[Layer], axes: Axes, starts: Integers, stops: Integers
-) -> Iterator[tuple[Layer, Integers, Integers, Floats]]:
-    """For each layer where boxes over these axes lie in it, and how precisely it answers them."""
-    for layer in layers:
-        low, high = starts[:, list(axes)], stops[:, list(axes)]
-        for place, axis in enumerate(axes):
-            if axis in layer.edges:
-                low[:, place] = np.searchsorted(layer.edges[axis], low[:, place])
-                high[:, place] = np.searchsorted(layer.edges[axis], high[:, place])
-        variances = layer.agreeing.range_variances(axes, low, high)
-        yield layer, low, high, 1 / np.maximum(variances, _LEAST)
-
-
-def may_be_measured(tables: Sequence[SmallTable]) -> bool:
-    """Whether tables are small enough, and few enough in number and levels, to be read."""
-    if not tables or len(tables) > MOST_TABLES:
-        return False
-    few = all(0 < len(table.axes) <= MOST_AXES for table in tables)
-    levels = {seen for table in tables for seen in table.seen if seen.level is not None}
-    return few and (len(levels) == 0 or len(layers_of(tables, MOST_LAYERS + 1)) <= MOST_LAYERS)
-
-
-def layers_of(tables: Sequence[SmallTable], most: int | None = None) -> list[list[int]]:
-    """The tables in layers, each table in the first that it fits: every attribute has one level.
-
-    With `most`, no more than so many layers are made.
-    """
-    layers: list[tuple[dict[int, int | None], list[int]]] = []
-    for number, table in enumerate(tables):
-        for levels, members in layers:
-            if all(levels.get(axis, level) == level for axis, level in table.levels.items()):
-                levels |= table.levels
-                members.append(number)
-                break
-        else:
-            layers.append((dict(table.levels), [number]))
-            if len(layers) == most:
-                break
-    return [members for _, members in layers]
-
-
-def _layer(
-    schema: Schema,
-    tables: Sequence[SmallTable],
-    measured: Sequence[Measured],
-    transforms: Transforms,
-) -> Layer:
-    every = {seen.axis: seen for table in tables for seen in table.seen}
-    along = {
-        axis: ReadAxis.of(transform_at(schema, seen, transforms)) for axis, seen in every.items()
-    }
-    edges = {
-        axis: _edges(groups_at(schema, seen))
-        for axis, seen in every.items()
-        if seen.level is not None
-    }
-    return Layer(Agreeing(along, measured), edges)
-
-
-def _edges(groups: Integers) -> Integers:
-    """Where each group of codes begins, and where the last one ends."""
-    return np.searchsorted(groups, np.arange(int(groups[-1]) + 2))
-
-
-def _ends(ranges: AxisRanges | tuple[tuple[int, int], ...]) -> Integers:
-    return np.array(ranges, np.int64).reshape(-1, 2)
-
-
 def _is_whole(ranges: AxisRanges, size: int) -> bool:
     return len(ranges) == 1 and tuple(ranges[0]) == (0, size)
 
@@ -455,8 +293,12 @@ def _each(size: int) -> Integers:
 
 def _shares(variances: Sequence[Sequence[float]]) -> list[Floats]:
     """What each layer counts in an average of independent answers: by 1/variance."""
-    precision = 1 / np.maximum(np.array(variances), _LEAST)
+    precision = _precision(np.array(variances))
     return list(precision / precision.sum(axis=0))
+
+
+def _precision(variances: Floats) -> Floats:
+    return 1 / np.maximum(variances, _LEAST)
 
 
 def _averaged(laws: Iterable[tuple[float, NoiseSum]]) -> NoiseSum:

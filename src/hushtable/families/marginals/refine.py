@@ -19,8 +19,8 @@ import numpy as np
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.marginals.joint import Alone, Joint, along, divided, summed
+from hushtable.families.marginals.layers import Layer
 from hushtable.families.marginals.least_squares import Agreeing
-from hushtable.families.marginals.read import Layer
 from hushtable.families.network.fit import regroup
 from hushtable.families.network.network import Network, Seen
 

@@ -12,8 +12,9 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError, ReleaseError
+from hushtable.families.marginals.layers import may_be_measured
 from hushtable.families.marginals.least_squares import ReadTable
-from hushtable.families.marginals.read import MarginalsReader, may_be_measured
+from hushtable.families.marginals.read import MarginalsReader
 from hushtable.families.marginals.tables import (
     MOST_AXES,
     MOST_TABLES,

@@ -35,7 +35,7 @@ from hushtable.families.marginals.choose import (
     cells_of,
     whole_shares,
 )
-from hushtable.families.marginals.read import may_be_measured
+from hushtable.families.marginals.layers import may_be_measured
 from hushtable.families.marginals.tables import (
     MOST_AXES,
     MOST_CELLS,
