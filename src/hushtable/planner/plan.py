@@ -24,8 +24,8 @@ from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_eps
 from hushtable.schema import Schema, checked_people
 from hushtable.workload import DEFAULT, Workload, read_workload
 
-SINGLE = "marginals:1"
-"""The least that is asked of a table."""
+SMALLER = ("marginals:2", "marginals:1")
+"""What may be asked of a table where more would be noise, the most first."""
 
 MOST_NOISE = 0.1
 """A summary of which more is expected to be noise is not recommended."""
@@ -92,8 +92,14 @@ class Plan:
             " machine's memory, nor small tables"
         )
         if self.people is None:
-            return f"{lead}; {_COARSER}, or declare people, for a summary of a sparse table"
-        return f"{lead}, and a summary of a sparse table would be mostly noise; {_COARSER}"
+            return (
+                f"{lead}; {self._less()}{_COARSER}, or declare people, for a summary of a sparse"
+                " table"
+            )
+        return (
+            f"{lead}, and a summary of a sparse table would be mostly noise;"
+            f" {self._less()}{_COARSER}"
+        )
 
     def why_noise(self, best: Useful, people: int) -> str:
         """How many people would be enough for what is best, and what else would help."""
@@ -106,12 +112,13 @@ class Plan:
         )
 
     def _less(self) -> str:
-        """What could be asked instead, where that would be useful."""
-        single = plan(self.schema, epsilon=self.epsilon, workload=SINGLE).best
-        if single is None or self.people is None or single.useful_from > self.people:
-            return ""
-        needed = about(single.useful_from)
-        return f"ask for less (the workload {SINGLE} is useful from about {needed} people on), "
+        """What could be asked instead, where that would be useful: as much as possible."""
+        for workload in SMALLER:
+            best = plan(self.schema, epsilon=self.epsilon, workload=workload).best
+            if best is not None and (self.people is None or best.useful_from <= self.people):
+                useful = f"is useful from about {about(best.useful_from)} people on"
+                return f"ask for less (--workload {workload} {useful}), "
+        return ""
 
     def record(self, best: Forecast | SummaryForecast) -> dict[str, Any]:
         """What a manifest says of the plan."""

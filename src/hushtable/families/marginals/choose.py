@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,10 +30,8 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.errors import OptionError
-from hushtable.families.marginals.designs import ORDERS, affine_lines, hyperplanes
+from hushtable.families.marginals.designs import Axes, first_sets, largest
 from hushtable.families.marginals.tables import MOST_AXES, subsets
-
-Axes = tuple[int, ...]
 
 # Starts that are followed, and steps that are tried from all of them together.
 _STARTS = 4
@@ -98,10 +96,14 @@ class Wanted:
     def cells(self, axes: Axes) -> int:
         return math.prod(self.sizes[axis] for axis in axes)
 
-    def told(self, part: Axes, table: Axes) -> float:
-        """How well a table of share one tells a part: 1/(Πκ·Πℓ²)."""
-        others = math.prod(self.gains[axis] for axis in table if axis not in part)
-        return 1 / (others * math.prod(self.levels[axis] for axis in table) ** 2)
+    def told(self, table: Axes, ways: int) -> list[tuple[Axes, float]]:
+        """The parts of so many attributes of a table, and how well it tells each: 1/(Πκ·Πℓ²)."""
+        depth = math.prod(self.levels[axis] for axis in table) ** 2
+        # Attributes that are left are listed the other way round than those that are taken.
+        left = itertools.combinations([self.gains[axis] for axis in table], len(table) - ways)
+        others = reversed(list(map(math.prod, left)))
+        told = (1 / (other * depth) for other in others)
+        return list(zip(itertools.combinations(table, ways), told, strict=True))
 
 
 Incidence = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
@@ -209,7 +211,8 @@ class Design:
             if not come or not all(self._may_be(table, most) for table, _ in come):
                 continue
             after = self._told_after(told, gone, come)
-            changed = float((self.known.weights / after).sum()) if after.min() > 0 else math.inf
+            possible = np.minimum.reduce(after) > 0
+            changed = float(np.add.reduce(self.known.weights / after)) if possible else math.inf
             if changed < loss * (1 + _RISE * (1 - done / tries) ** 2 * random.exponential()):
                 self._replace(gone, come)
                 told, loss, changes = after, changed, changes + 1
@@ -263,12 +266,11 @@ class _Parts:
     def of(self, table: Axes) -> tuple[NDArray[np.intp], Floats]:
         """The numbers of the parts of a table, and how well it tells each."""
         if table not in self._known:
-            found = (itertools.combinations(table, ways) for ways in range(self._ways + 1))
-            held = [part for part in itertools.chain(*found) if part in self._numbers]
-            self._known[table] = (
-                np.array([self._numbers[part] for part in held], np.intp),
-                np.array([self._wanted.told(part, table) for part in held]),
-            )
+            most = min(self._ways, len(table))
+            told = itertools.chain(*(self._wanted.told(table, ways) for ways in range(most + 1)))
+            held = [(self._numbers[part], how) for part, how in told if part in self._numbers]
+            numbers, gains = zip(*held, strict=True) if held else ((), ())
+            self._known[table] = np.array(numbers, np.intp), np.array(gains, np.float64)
         return self._known[table]
 
 
@@ -278,7 +280,7 @@ Step = tuple[list[int], list[tuple[Axes, float]]]
 
 def _step(tables: Sequence[Axes], shares: Floats, axes: int, random: np.random.Generator) -> Step:
     """A change of one or two tables, at random."""
-    kind, one, other, pick, put = random.random(5)
+    kind, one, other, pick, put = random.random(5).tolist()
     first, second = int(one * len(tables)), int(other * len(tables))
     table, share = tables[first], shares[first]
     outside = [axis for axis in range(axes) if axis not in table]
@@ -317,7 +319,7 @@ def best_tables(wanted: Wanted, most: int) -> Design:
     """The best tables that were found, none of more than `most` cells."""
     tries = min(_TRIES, _TRIES_PER_TABLE << len(wanted.sizes))
     starts = _first_designs(wanted, most)
-    if len(_largest(wanted.asked)) == 1:  # one table holds all that is asked
+    if len(largest(wanted.asked)) == 1:  # one table holds all that is asked
         return starts[0]
     for design in starts[:_STARTS]:
         design.search(tries // _STARTS, most)
@@ -349,7 +351,7 @@ def first_tables(wanted: Wanted, most: int) -> Design:
 def _first_designs(wanted: Wanted, most: int) -> list[Design]:
     """Where a search begins, the best first."""
     known, starts = _Parts(wanted), []
-    for tables in _starts(wanted):
+    for tables in first_sets(wanted.asked, wanted.sizes):
         if all(wanted.cells(table) <= most and len(table) <= MOST_AXES for table in tables):
             design = Design.of(wanted, tables, known)
             if design.loss < math.inf:
@@ -358,60 +360,6 @@ def _first_designs(wanted: Wanted, most: int) -> list[Design]:
     if not starts:
         raise OptionError(f"a table that is asked for has more than {most:,} cells")
     return sorted(starts, key=lambda design: design.loss)
-
-
-def _starts(wanted: Wanted) -> Iterator[list[Axes]]:
-    """The asked tables, without those inside others; and designs that hold them all."""
-    ways = max(map(len, wanted.asked))
-    yield _largest(wanted.asked)
-    if len(wanted.asked) > len(_largest(wanted.asked)):
-        yield list(wanted.asked)
-    used = sorted({axis for asked in wanted.asked for axis in asked})
-    for room in (4, 8, 16, 32, 64):
-        groups = _packed(used, wanted.sizes, room)
-        if ways <= len(groups) < len(used):
-            yield [
-                tuple(sorted(itertools.chain(*some)))
-                for some in itertools.combinations(groups, ways)
-            ]
-    if ways == 2:
-        for order in ORDERS:
-            if order**2 >= len(used) > order:
-                yield _renamed(affine_lines(order), used)
-    if ways == 3 and 4 < len(used) <= 32:
-        yield _renamed(hyperplanes((len(used) - 1).bit_length()), used)
-
-
-def _packed(used: Sequence[int], sizes: Sequence[int], room: int) -> list[Axes]:
-    """Attributes in groups of at most so many combinations of codes, unless one alone has more."""
-    groups: list[list[int]] = []
-    for axis in sorted(used, key=lambda axis: -sizes[axis]):
-        for group in groups:
-            if math.prod(sizes[other] for other in (*group, axis)) <= room:
-                group.append(axis)
-                break
-        else:
-            groups.append([axis])
-    return [tuple(group) for group in groups]
-
-
-def _largest(asked: Sequence[Axes]) -> list[Axes]:
-    sets = dict.fromkeys(tuple(sorted(axes)) for axes in asked)
-    sizes = {len(axes) for axes in sets}
-    inside = {
-        part
-        for axes in sets
-        for size in sizes
-        if size < len(axes)
-        for part in itertools.combinations(axes, size)
-    }
-    return [axes for axes in sorted(sets, key=len, reverse=True) if axes not in inside]
-
-
-def _renamed(blocks: Iterable[Iterable[int]], used: Sequence[int]) -> list[Axes]:
-    """Blocks of points as tables: points beyond the attributes are left out."""
-    tables = {tuple(sorted(used[p] for p in block if p < len(used))) for block in blocks}
-    return sorted(table for table in tables if table)
 
 
 def whole_shares(shares: Floats) -> tuple[int, ...]:

@@ -1,4 +1,6 @@
-"""Block designs: blocks of points that hold any two, or any three, of the points together.
+"""Sets of attributes that hold all asked ones: where a search for tables begins.
+
+Some are block designs: blocks of points that hold any two, or any three, of the points together.
 
 Attributes are points and tables are blocks. In the affine plane over a field of q elements, two of
 the q² points are on exactly one of the q² + q lines of q points; in the binary space of dimension
@@ -7,7 +9,11 @@ m, three of the 2^m points are in a hyperplane of 2^(m−1) points, of which the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+Axes = tuple[int, ...]
 
 ORDERS = {2: (2, 1), 3: (3, 1), 4: (2, 2), 5: (5, 1), 7: (7, 1), 8: (2, 3), 9: (3, 2), 11: (11, 1)}
 """The sizes of small fields: a prime, and how many digits in it an element has."""
@@ -61,3 +67,61 @@ def _digits(number: int, prime: int, length: int) -> list[int]:
 
 def _number(digits: list[int], prime: int) -> int:
     return sum(digit * prime**i for i, digit in enumerate(digits))
+
+
+# ── tables to begin with ─────────────────────────────────────────────────────────────────────────
+
+
+def first_sets(asked: Sequence[Axes], sizes: Sequence[int]) -> Iterator[list[Axes]]:
+    """The asked tables, without those inside others; and designs that hold them all."""
+    ways = max(map(len, asked))
+    yield largest(asked)
+    if len(asked) > len(largest(asked)):
+        yield list(asked)
+    used = sorted({axis for axes in asked for axis in axes})
+    for room in (4, 8, 16, 32, 64):
+        groups = _packed(used, sizes, room)
+        if ways <= len(groups) < len(used):
+            yield [
+                tuple(sorted(itertools.chain(*some)))
+                for some in itertools.combinations(groups, ways)
+            ]
+    if ways == 2:
+        for order in ORDERS:
+            if order**2 >= len(used) > order:
+                yield _renamed(affine_lines(order), used)
+    if ways == 3 and 4 < len(used) <= 32:
+        yield _renamed(hyperplanes((len(used) - 1).bit_length()), used)
+
+
+def largest(asked: Sequence[Axes]) -> list[Axes]:
+    """Sets of attributes that are inside no other."""
+    sets = dict.fromkeys(tuple(sorted(axes)) for axes in asked)
+    sizes = {len(axes) for axes in sets}
+    inside = {
+        part
+        for axes in sets
+        for size in sizes
+        if size < len(axes)
+        for part in itertools.combinations(axes, size)
+    }
+    return [axes for axes in sorted(sets, key=len, reverse=True) if axes not in inside]
+
+
+def _packed(used: Sequence[int], sizes: Sequence[int], room: int) -> list[Axes]:
+    """Attributes in groups of at most so many combinations of codes, unless one alone has more."""
+    groups: list[list[int]] = []
+    for axis in sorted(used, key=lambda axis: -sizes[axis]):
+        for group in groups:
+            if math.prod(sizes[other] for other in (*group, axis)) <= room:
+                group.append(axis)
+                break
+        else:
+            groups.append([axis])
+    return [tuple(group) for group in groups]
+
+
+def _renamed(blocks: Iterable[Iterable[int]], used: Sequence[int]) -> list[Axes]:
+    """Blocks of points as tables: points beyond the attributes are left out."""
+    tables = {tuple(sorted(used[p] for p in block if p < len(used))) for block in blocks}
+    return sorted(table for table in tables if table)

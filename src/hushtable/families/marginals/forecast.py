@@ -18,7 +18,6 @@ from hushtable.families.linear.gains import mean_gains
 from hushtable.families.marginals.asked import rows_asked
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.families.marginals.choose import (
-    Axes,
     Design,
     Question,
     Wanted,
@@ -28,6 +27,7 @@ from hushtable.families.marginals.choose import (
     first_tables,
     whole_shares,
 )
+from hushtable.families.marginals.designs import Axes
 from hushtable.families.marginals.read import MarginalsReader
 from hushtable.families.marginals.tables import MOST_AXES, MOST_CELLS, SmallTable, Transforms
 from hushtable.kernel.maps import AxisTransform, Identity
