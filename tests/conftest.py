@@ -1,6 +1,7 @@
 """What every test shares: a state folder of its own, and how property tests choose their examples.
 
-No test touches the notes about ledgers that the user who runs it has.
+No test touches the notes about ledgers that the user who runs it has. Tables are counted in one
+database per process: to make a database takes longer than to count the rows of a test.
 
 Property tests run the same examples every time: chance, load and the order of tests decide nothing.
 `--trust` (or `make trust`) runs the attacks of tests/trust at their full size, and every property
@@ -10,14 +11,30 @@ test on many times as many examples, other ones each time. `--hypothesis-seed=N`
 
 from __future__ import annotations
 
+import atexit
+import gc
 import itertools
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import none
+
+# Before NumPy is imported: tests run in several processes, whose threads would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Tests write thousands of ledgers, each as durably as the disk can: memory will do where there is.
+MEMORY = Path("/dev/shm")
+ENOUGH = 2 * 2**30
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ENOUGH:
+    tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
 MORE_EXAMPLES = 10
 """How many times as many examples `--trust` tries."""
@@ -73,6 +90,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test._hypothesis_internal_use_settings = more
 
 
+def pytest_collection_finish() -> None:
+    """What there is by now stays: to look for garbage in it, again and again, takes a while.
+
+    Before that, Hypothesis may look once who holds its generator: it would not find anybody.
+    """
+    given(none())(lambda nothing: None)()
+    gc.freeze()
+    atexit.register(gc.unfreeze)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_database() -> Iterator[Callable[..., Any]]:
+    """Count the tables of a process in one database, each through a connection of its own.
+
+    What is registered with a connection is known to no other. All share the settings of the first,
+    which are the same for all but for the folder to spill to.
+    """
+    import duckdb
+
+    databases: dict[int, Any] = {}  # by process: an engine's threads do not survive a fork
+    connect = duckdb.connect
+
+    def connected(database: str = ":memory:", **given: Any) -> Any:
+        if "temp_directory" not in given.get("config", {}):  # not by counting
+            return connect(database, **given)
+        if os.getpid() not in databases:
+            databases[os.getpid()] = connect(database, **given)
+        return databases[os.getpid()].cursor()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duckdb, "connect", connected)
+        yield connect
+
+
+@pytest.fixture
+def databases_as_ever(one_database: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database for each table that is counted, as everywhere but in tests."""
+    monkeypatch.setattr("duckdb.connect", one_database)
+
+
 @pytest.fixture(scope="session")
 def fresh_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Empty folders, one after the other: pytest would look through all that are there for each."""
@@ -82,8 +139,7 @@ def fresh_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def state_folder(fresh_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = next(fresh_folders)
-    folder.mkdir()
+    folder = next(fresh_folders)  # made by whoever writes to it
     monkeypatch.setenv("HUSHTABLE_STATE", str(folder))
     return folder
 

