@@ -6,7 +6,9 @@ import os
 import platform
 import resource
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
 from pathlib import Path
 
 PACKAGES = ("numpy", "numba", "duckdb", "polars", "pyarrow")
@@ -51,3 +53,14 @@ def peak_memory() -> int:
                 return int(line.split()[1]) * 1024
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
+
+
+def most_memory(work: Callable[..., object], *given: object) -> int:
+    """The most memory that some work needs, in bytes, of a new process that does nothing else."""
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak_of, (work, given))
+
+
+def _peak_of(work: Callable[..., object], given: tuple[object, ...]) -> int:
+    work(*given)
+    return peak_memory()

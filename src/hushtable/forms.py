@@ -71,7 +71,7 @@ def _refusal(form: type[Struct], content: Any, what: str, problem: str) -> str:
     said, names = found["said"], re.findall(r"\.(\w+)", found["way"] or "")
     # Not by the way: a key may end like one. Tables that refuse keys have no tables inside.
     if form.__struct_config__.forbid_unknown_fields and "unknown field" in said:
-        return _unknown_key(form.__struct_fields__, content, what)
+        return _unknown_key(form.__struct_encode_fields__, content, what)
     if said.startswith("Object missing required field"):
         return f"{what} has no {'.'.join([*names, said.split('`')[1]])!r}"
     if not names:

@@ -151,7 +151,7 @@ def test_ids_may_be_of_any_type(kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.time32("s"), pa.json_()], ids=str)
 def test_ids_that_are_no_plain_values_are_refused_by_type_alone(kind: pa.DataType) -> None:
-    with pytest.raises(DataError, match="column 'id' is of type"):
+    with pytest.raises(DataError, match=r"'id' is of type|the unit's column holds times"):
         counted(pa.table({"id": pa.nulls(1, kind), "v": [1]}), schema(2))
 
 

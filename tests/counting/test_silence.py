@@ -137,7 +137,7 @@ def owner_side() -> list[Path]:
     root = Path(hushtable.__file__).parent
     return [
         *sorted((root / "kernel" / "counting").rglob("*.py")),
-        root / "drafting.py",
+        *sorted((root / "drafting").rglob("*.py")),
         root / "scratch.py",
     ]
 

@@ -28,6 +28,23 @@ def test_any_pieces_merged_at_any_time_count_every_code(
     assert (np.diff(codes) > 0).all()
 
 
+PEOPLE = st.integers(1, 2**40)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.tuples(CODES, PEOPLE), max_size=9), max_size=9), st.integers(1, 12))
+def test_any_pieces_add_up_their_people(pieces: list[list[tuple[int, int]]], at_once: int) -> None:
+    tally, expected = Tally(at_once), Counter[int]()
+    for piece in pieces:
+        codes = np.array([code for code, _ in piece], np.int64)
+        tally.add(codes, np.array([people for _, people in piece], np.int64))
+        for code, people in piece:
+            expected[code] += people
+    codes, counts = tally.result()
+    assert dict(zip(codes.tolist(), counts.tolist(), strict=True)) == expected
+    assert (np.diff(codes) > 0).all()
+
+
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_codes_of_any_width_become_wide_ones(kind: type) -> None:
     tally = Tally()

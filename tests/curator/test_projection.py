@@ -11,6 +11,7 @@ from curator_parts import DENSE, ListedNoise, columns_of, counts_of, curator
 from numpy.typing import NDArray
 
 from hushtable.errors import BudgetError, OptionError
+from hushtable.kernel.counting import CodedColumns
 from hushtable.kernel.counting.joint import count_rows
 from hushtable.kernel.curator import View
 from hushtable.kernel.maps import Identity, Product, Tree
@@ -91,7 +92,8 @@ def test_what_is_no_projection_of_the_domain_is_refused(views: list[View]) -> No
 
 def test_a_code_beyond_its_axis_is_written_nowhere() -> None:
     with pytest.raises(ValueError, match="beyond its axis"):
-        count_rows([np.array([0, 3], np.uint8)], np.zeros(3, np.int64))
+        beyond = CodedColumns((3,), (np.array([0, 3], np.uint8),))
+        count_rows(beyond, np.zeros(3, np.int64))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2**16, 2**16 + 1, 150_000])
@@ -99,7 +101,8 @@ def test_rows_are_counted_as_one_by_one(rows: int) -> None:
     random = np.random.default_rng(rows)
     shape, room = (3, 5, 300), (4, 5, 301)
     columns = [random.integers(0, size, rows).astype(np.min_scalar_type(size)) for size in shape]
-    expected, counts = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    np.add.at(expected, tuple(columns), 1)
-    count_rows(columns, counts)
-    assert np.array_equal(counts, expected)
+    for people in (None, random.integers(1, 9, rows)):
+        expected, counts = np.zeros(room, np.int64), np.zeros(room, np.int64)
+        np.add.at(expected, tuple(columns), 1 if people is None else people)
+        count_rows(CodedColumns(shape, tuple(columns), people), counts)
+        assert np.array_equal(counts, expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -9,10 +10,13 @@ from hypothesis import strategies as st
 
 from hushtable.schema import (
     Attribute,
+    CountColumn,
+    Dates,
     Edges,
     Hierarchy,
     IntegerRange,
     Labels,
+    Origin,
     Schema,
     Unit,
     nominal,
@@ -66,11 +70,36 @@ def values(draw: Any) -> IntegerRange | Edges | Labels:
     return Labels(tuple(draw(st.lists(labels, unique=True, min_size=1, max_size=8))))
 
 
+def moments(name: str, column: str, zone: str | None) -> st.SearchStrategy[Attribute]:
+    """Attributes of each part of a moment."""
+    days = Dates(date(2020, 1, 1), date(2020, 12, 31), "month")
+    parts = [
+        ("hour", IntegerRange(0, 23)),
+        ("hour", Edges((0, 6.5, 24))),
+        ("weekday", Labels(("Sunday", "Monday"))),
+        ("quarter", IntegerRange(1, 4)),
+        ("year", IntegerRange(1990, 2030)),
+        ("date", days),
+        (None, days),
+    ]
+    return st.sampled_from(
+        [ordinal(name, values, origin=Origin(column, part, zone)) for part, values in parts]
+    )
+
+
 @st.composite
 def attributes(draw: Any, name: str) -> Attribute:
+    column = draw(st.none() | st.just("the same column"))
+    if draw(st.integers(0, 3)) == 0:
+        zone = draw(st.sampled_from([None, "Europe/Berlin", "Etc/GMT+5", "UTC"]))
+        return draw(moments(name, column, zone))
     outside = draw(st.sampled_from(["drop", "other"]))
     if draw(st.booleans()):
-        return nominal(name, draw(hierarchies()), outside=outside)
+        hierarchy = draw(hierarchies())
+        longest = max(map(len, hierarchy.leaves))
+        prefix = draw(st.none() | st.integers(longest, 200)) if longest <= 200 else None
+        origin = Origin(column, prefix=prefix)
+        return nominal(name, hierarchy, outside=outside, origin=origin)
     coded = draw(values())
     if not isinstance(coded, Labels):
         outside = draw(st.sampled_from(["clip", "drop", "other"]))
@@ -79,18 +108,25 @@ def attributes(draw: Any, name: str) -> Attribute:
         leaves = [str(coded.label(code)) for code in range(coded.size)]
         if len(set(leaves)) == len(leaves):
             hierarchy = draw(hierarchies(leaves))
-    return ordinal(name, coded, outside=outside, hierarchy=hierarchy)
+    marks = st.sampled_from([None, ".", ","])
+    decimal = draw(marks) if isinstance(coded, IntegerRange | Edges) else None
+    origin = Origin(column, decimal=decimal)
+    return ordinal(name, coded, outside=outside, hierarchy=hierarchy, origin=origin)
 
 
 @st.composite
 def schemas(draw: Any) -> Schema:
     drawn = draw(st.lists(names, unique_by=str.casefold, min_size=2, max_size=5))
-    unit = draw(st.none() | st.builds(Unit, st.just(drawn[0]), st.integers(1, 10**9)))
+    most = st.integers(1, 10**9)
+    person = st.builds(Unit, st.just(drawn[0]), most)
+    counted = st.builds(CountColumn, st.just(drawn[0]), most)
+    whose = draw(st.none() | person | counted)
     return Schema(
         name=draw(names),
         budget=draw(st.fractions(Fraction(1, 10**6), 100)),
         neighbours=draw(st.sampled_from(["add-remove", "replace-one"])),
-        unit=unit,
+        unit=whose if isinstance(whose, Unit) else None,
+        counts=whose if isinstance(whose, CountColumn) else None,
         reviewed=draw(st.booleans()),
         attributes=tuple(draw(attributes(name)) for name in drawn[1:]),
     )
@@ -114,6 +150,7 @@ junk = st.recursive(
 )
 
 _ATTRIBUTE_KEYS = ["range", "edges", "labels", "hierarchy", "tree", "values", "outside", "bins"]
+_ATTRIBUTE_KEYS += ["from", "part", "zone", "prefix", "decimal", "dates", "by"]
 
 junk_attributes = st.fixed_dictionaries(
     {
@@ -128,6 +165,6 @@ near_schemas = st.fixed_dictionaries(
         "budget": st.just("1") | junk,
         "attribute": st.lists(junk_attributes, max_size=3) | junk,
     },
-    optional={"neighbours": junk, "unit": junk, "reviewed": junk, "attributes": junk},
+    optional=dict.fromkeys(["neighbours", "unit", "counts", "reviewed", "attributes"], junk),
 )
 """Dictionaries that come near to a schema, so that reading them gets far."""

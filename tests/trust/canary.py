@@ -7,6 +7,7 @@ the tables themselves. Each attempt says its name and how it ended.
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import logging
@@ -16,6 +17,7 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ kind = "nominal"
 tree = {{ desk = ["clerk", "boss"], field = ["farmer"] }}
 """
 COLUMNS = ("age", "income", "job", "person", "unused")
+CHECKED = ("good.csv", "missing.csv", "nested.parquet", "nul.csv", "quoted.csv", "cut.csv.gz")
 INSIDE = "tables"  # the one folder that may hold canaries
 
 
@@ -262,6 +265,21 @@ def hush(*arguments: object) -> Callable[[], None]:
     return call
 
 
+def looking(*arguments: object) -> Callable[[], None]:
+    """A command whose report is the owner's alone: only what it says when it fails is heard."""
+
+    def call() -> None:
+        report = io.StringIO()
+        try:
+            with redirect_stdout(report):
+                hush(*arguments)()
+        except SystemExit as stopped:
+            print(report.getvalue() if stopped.code else len(report.getvalue()))
+            raise
+
+    return call
+
+
 def attempt_everything(folder: Path) -> dict[str, str]:
     """Every command and call, on good and bad tables, with good and bad options."""
     tables, out = folder / INSIDE, folder / "out"
@@ -280,8 +298,11 @@ def attempt_everything(folder: Path) -> dict[str, str]:
         publish = ("publish", path, "--schema", schema, "-e", "1")
         attempts.run(f"hush publish {path.name}", hush(*publish, "-o", target))
         attempts.run(f"publish {path.name}", lambda p=path: _publish(p, schema, out / f"{p.name}2"))
+        if path.name in CHECKED:
+            attempts.run(f"hush check {path.name}", looking("check", path, "--schema", schema))
     for name, make in tables_in_memory():
         target = out / name.replace(" ", "-")
+        attempts.run(f"check {name}", lambda m=make: _check(m(), schema))
         attempts.run(f"publish {name}", lambda m=make, t=target: _publish(m(), schema, t))
     for outside in ("clip", "drop"):
         made = out / f"{outside}.release"
@@ -300,6 +321,12 @@ def _publish(data: Any, schema: Path, out: Path, **options: Any) -> Any:
     import hushtable
 
     return hushtable.publish(data, schema, epsilon="1", out=out, **options)
+
+
+def _check(data: Any, schema: Path) -> Any:
+    import hushtable
+
+    return hushtable.check(data, schema)
 
 
 def _attempt_network(attempts: Attempts, good: Path, schema: Path, out: Path) -> None:
@@ -408,16 +435,19 @@ def _curate(data: Path, schema: Path) -> Any:
 def _attempt_defects(attempts: Attempts, data: Path, schema: Path, out: Path) -> None:
     """A defect of ours whose exception quotes a value: the command line does not repeat it."""
     from hushtable import publishing
+    from hushtable.checking import dry_run
 
     def broken(*_: Any, **__: Any) -> Any:
         raise ValueError(f"no code for {TEXT} and {NUMBER}")
 
     count, publishing.count_table = publishing.count_table, broken
+    advise, dry_run.advise = dry_run.advise, broken
     try:
         options = ("--schema", schema, "-e", "1", "-o", out / "defect")
         attempts.run("hush with a defect", hush("publish", data, *options))
+        attempts.run("hush check with a defect", looking("check", data, "--schema", schema))
     finally:
-        publishing.count_table = count
+        publishing.count_table, dry_run.advise = count, advise
 
 
 def killed_while_counting(folder: Path) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from hushtable.kernel.counting import Counts, code_table, count_table
 from hushtable.kernel.curator.holding import Holding
@@ -99,7 +101,10 @@ def _others(rows: Sequence[Row], unit: Unit | None, people: int) -> list[Table]:
 
 def contents(held: Holding) -> tuple[object, ...]:
     """All that a holding holds, to tell it from others."""
-    arrays = (held.codes, held.counts) if isinstance(held, Counts) else held.columns
+    if isinstance(held, Counts):
+        arrays: tuple[NDArray[Any], ...] = (held.codes, held.counts)
+    else:
+        arrays = (*held.columns, held.people_of_rows())
     return type(held), held.shape, *((array.dtype, array.tobytes()) for array in arrays)
 
 
@@ -111,7 +116,7 @@ class Holdings:
     """
 
     def __init__(self, schema: Schema, salt: str = "salt") -> None:
-        self._schema = schema
+        self._schema = schema.own_columns
         self._salt = salt
         self._known: dict[tuple[str, Table], Holding] = {}
 

@@ -223,7 +223,7 @@ def experiment_release(
 
 
 def _as_columns(counts: Counts) -> CodedColumns:
-    codes = np.unravel_index(np.repeat(counts.codes, counts.counts), counts.shape)
+    codes = np.unravel_index(counts.codes, counts.shape)
     narrow = [np.min_scalar_type(size - 1) for size in counts.shape]
     columns = tuple(along.astype(kind) for along, kind in zip(codes, narrow, strict=True))
-    return CodedColumns(counts.shape, columns)
+    return CodedColumns(counts.shape, columns, counts.counts)

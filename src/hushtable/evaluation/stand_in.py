@@ -21,6 +21,7 @@ from hushtable.errors import DataError, NoisyRowsWarning, OptionError
 from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_table
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.counting.paths import files_of, names_files
+from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
 from hushtable.release import Release
 from hushtable.release import open as open_release
@@ -50,8 +51,8 @@ class StandIn:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
-        return len(self.columns.columns[0])
+        """How many rows there are; of a table of counts, how many people."""
+        return self.columns.number
 
     def held(self, needs: Literal["counts", "columns"]) -> Counts | CodedColumns:
         """The rows as a mechanism needs them."""
@@ -65,8 +66,9 @@ class StandIn:
         codes = np.ravel_multi_index(
             [column.astype(np.int64) for column in self.columns.columns], shape
         )
-        distinct, counts = np.unique(codes, return_counts=True)
-        return Counts(shape, distinct.astype(np.int64), counts.astype(np.int64))
+        tally = Tally()
+        tally.add(codes, self.columns.people)
+        return Counts(shape, *tally.result())
 
 
 def read_stand_in(
@@ -102,7 +104,7 @@ def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, priva
         raise OptionError(f"a proxy must be public: say so with {_PUBLIC}, or give a release")
     columns = code_table(proxy, schema, csv)
     if not paths:
-        told = {"kind": "table", "rows": len(columns.columns[0])}
+        told = {"kind": "table", "rows": columns.number}
         return StandIn(columns, "a public table", told)
     name = plain(Path(paths[0]).name)
     told = {
@@ -110,7 +112,7 @@ def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, priva
         "name": name,
         "files": len(paths),
         "sha256": _checksum(paths),
-        "rows": len(columns.columns[0]),
+        "rows": columns.number,
     }
     more = f" and {len(paths) - 1} more" if paths[1:] else ""
     return StandIn(columns, f"{name}{more}, public", told)
@@ -167,7 +169,7 @@ def _drawn(
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", NoisyRowsWarning)
         table = release.synthesize(rows, seed=1)
-    columns = code_table(table, replace(schema, unit=None))  # drawn rows are nobody's
+    columns = code_table(table, replace(schema.own_columns, unit=None))  # rows of nobody
     dataset, name = plain(release.schema.dataset_name), plain(release.folder.resolve().name)
     told = {
         "kind": "release",
@@ -176,7 +178,7 @@ def _drawn(
         "mechanism": plain(release.mechanism),
         "reservation": plain(str(release.manifest["reservation"])),
         "manifest": _checksum([str(release.folder / MANIFEST)]),
-        "rows": len(columns.columns[0]),
+        "rows": columns.number,
     }
     made = f"{name}, a release of {dataset} by {plain(release.mechanism)}"
     warning = str(said[0].message) if said else None

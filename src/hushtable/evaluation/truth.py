@@ -37,7 +37,7 @@ class TrueTable:
         if isinstance(held, Counts):
             columns = np.unravel_index(held.codes, held.shape)
             return cls(held.shape, columns, held.counts)
-        return cls(held.shape, held.columns, np.ones(len(held.columns[0]), np.int64))
+        return cls(held.shape, held.columns, held.people_of_rows())
 
     @property
     def rows(self) -> int:

@@ -137,9 +137,12 @@ def _check_schema_size(schema: dict[str, Any]) -> None:
     attributes = entries if isinstance(entries, list) else []
     if len(attributes) > MAX_ATTRIBUTES:
         raise _Invalid(f"the manifest's schema has more than {MAX_ATTRIBUTES:,} attributes")
-    for table in (schema, schema.get("unit"), *attributes):
+    for table in (schema, schema.get("unit"), schema.get("counts"), *attributes):
         if isinstance(table, dict) and any(len(key) > MAX_TEXT for key in table):
             raise _Invalid("the manifest's schema is not valid: a key is too long")
+    if any(isinstance(table, dict) and "bins" in table for table in attributes):
+        # A few words that stand for a million edges.
+        raise _Invalid("the manifest's schema is not valid: bins are written as edges")
 
 
 def _epsilon(text: str) -> Fraction:

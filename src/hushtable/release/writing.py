@@ -41,7 +41,7 @@ def describe(
             "delta": loss.delta,
             "eta": float(loss.eta),
             "neighbours": schema.neighbours,
-            "unit": "one row" if schema.unit is None else str(schema.unit),
+            "unit": schema.protects,
             "guarantee": guarantee,
         },
         "reader": content.reader,

@@ -11,16 +11,19 @@ from hushtable.schema.attribute import (
 )
 from hushtable.schema.dates import Dates
 from hushtable.schema.hierarchy import Hierarchy, Node
-from hushtable.schema.schema import Schema, Unit, checked_people
+from hushtable.schema.origin import Origin
+from hushtable.schema.schema import CountColumn, Schema, Unit, checked_people
 
 __all__ = [
     "Attribute",
+    "CountColumn",
     "Dates",
     "Edges",
     "Hierarchy",
     "IntegerRange",
     "Labels",
     "Node",
+    "Origin",
     "Schema",
     "Unit",
     "Values",

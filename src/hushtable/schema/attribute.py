@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from hushtable.errors import SchemaError
 from hushtable.schema.dates import Dates
 from hushtable.schema.hierarchy import Hierarchy, check_label
+from hushtable.schema.origin import OWN_COLUMN, PART_NUMBERS, WEEKDAYS, Origin
 
 Kind = Literal["ordinal", "nominal"]
 Outside = Literal["clip", "drop", "other"]
@@ -145,12 +146,19 @@ class Attribute:
     values: Values
     outside: Outside
     hierarchy: Hierarchy | None = None
+    origin: Origin = OWN_COLUMN
 
     def __post_init__(self) -> None:
         if self.outside not in OUTSIDE:
             raise SchemaError(f"outside must be one of {', '.join(OUTSIDE)}")
         if self.outside == "clip" and isinstance(self.values, Labels):
             raise SchemaError("outside = 'clip' needs a range or edges; use 'drop' or 'other'")
+        _check_origin(self.origin, self.values)
+
+    @property
+    def column(self) -> str:
+        """The column of the table that its values are read from."""
+        return self.name if self.origin.column is None else self.origin.column
 
     @property
     def declared(self) -> int:
@@ -175,7 +183,12 @@ class Attribute:
 
 
 def ordinal(
-    name: str, values: Values, *, outside: Outside | None = None, hierarchy: Hierarchy | None = None
+    name: str,
+    values: Values,
+    *,
+    outside: Outside | None = None,
+    hierarchy: Hierarchy | None = None,
+    origin: Origin = OWN_COLUMN,
 ) -> Attribute:
     """An attribute whose codes have an order; a hierarchy over it must respect that order."""
     if outside is None:
@@ -184,12 +197,57 @@ def ordinal(
         if values.size > hierarchy.size:
             raise SchemaError("the hierarchy has fewer leaves than the attribute has values")
         hierarchy = hierarchy.restricted([str(values.label(code)) for code in range(values.size)])
-    return Attribute(name, "ordinal", values, outside, hierarchy)
+    return Attribute(name, "ordinal", values, outside, hierarchy, origin)
 
 
-def nominal(name: str, hierarchy: Hierarchy, *, outside: Outside = "drop") -> Attribute:
+def nominal(
+    name: str, hierarchy: Hierarchy, *, outside: Outside = "drop", origin: Origin = OWN_COLUMN
+) -> Attribute:
     """An attribute whose values are the leaves of a hierarchy."""
-    return Attribute(name, "nominal", Labels(hierarchy.leaves), outside, hierarchy)
+    values = Labels(hierarchy.leaves)
+    return Attribute(name, "nominal", values, outside, hierarchy, origin)
+
+
+def part_values(part: str | None) -> Values | None:
+    """The values of a part of a moment, where they need not be declared."""
+    if part == "weekday":
+        return Labels(WEEKDAYS)
+    return IntegerRange(*PART_NUMBERS[part]) if part in PART_NUMBERS else None
+
+
+def _check_origin(origin: Origin, values: Values) -> None:
+    """Refuse values that what is read of the column can never have."""
+    if origin.part is not None:
+        _check_part(origin.part, values)
+    if origin.zone is not None and origin.part is None and not isinstance(values, Dates):
+        raise SchemaError("zone goes with part or dates")
+    if origin.decimal is not None and not isinstance(values, IntegerRange | Edges):
+        raise SchemaError("decimal goes with range, edges or bins")
+    if origin.prefix is not None:
+        if not isinstance(values, Labels):
+            raise SchemaError("prefix goes with labels or with nominal values")
+        if any(len(label) > origin.prefix for label in values.labels):
+            raise SchemaError(f"no prefix of {origin.prefix} characters is as long as every label")
+
+
+def _check_part(part: str, values: Values) -> None:
+    if part == "weekday":
+        if not isinstance(values, Labels) or not set(WEEKDAYS).issuperset(values.labels):
+            raise SchemaError(f"labels of part = 'weekday' must be of {', '.join(WEEKDAYS)}")
+    elif part == "date":
+        if not isinstance(values, Dates):
+            raise SchemaError("part = 'date' needs dates = [first, last]")
+    elif not isinstance(values, IntegerRange | Edges):
+        raise SchemaError(f"part = {part!r} is a number: it needs a range or edges")
+    elif part in PART_NUMBERS:
+        first, last = PART_NUMBERS[part]
+        low, high = (
+            (values.low, values.high)
+            if isinstance(values, IntegerRange)
+            else (values.edges[0], values.edges[-1] - 1)
+        )
+        if low < first or high > last:
+            raise SchemaError(f"part = {part!r} has the numbers {first} to {last} only")
 
 
 def is_integer_text(text: str) -> bool:

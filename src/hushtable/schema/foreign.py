@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,12 @@ class Draft:
 
     schema: Schema
     left_out: tuple[tuple[str, str], ...]
+    tables: tuple[dict[str, Any], ...] = ()
+    """The attributes as they are to be written; by default, as the schema writes them."""
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of attributes, by their names: lines that say why."""
+    hints: tuple[str, ...] = ()
+    """Lines about the whole table, to be considered."""
 
 
 def import_schema(

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hushtable.errors import HushError, SchemaError
 from hushtable.forms import fill, told
@@ -23,11 +23,14 @@ from hushtable.schema.attribute import (
     Values,
     nominal,
     ordinal,
+    part_values,
 )
+from hushtable.schema.bins import even_edges
 from hushtable.schema.dates import Dates, parse_day
 from hushtable.schema.files import HierarchyFolders, read_text
 from hushtable.schema.hierarchy import Hierarchy, check_label
-from hushtable.schema.schema import Schema, Unit
+from hushtable.schema.origin import Origin, check_zone
+from hushtable.schema.schema import MAX_COUNT, CountColumn, Schema, Unit
 
 ONE_ROW = "one row per person"
 """How a table without an id column says that it belongs to a dataset of people."""
@@ -51,6 +54,7 @@ class _SchemaTable(_Table, frozen=True, kw_only=True):
     neighbours: Any = "add-remove"
     unit: Any = None
     people: Any = None
+    counts: Any = None
     reviewed: bool = True
     attribute: Annotated[list[Any], told("written as [[attribute]] tables")]
 
@@ -60,25 +64,49 @@ class _UnitTable(_Table, frozen=True):
     max_rows: Any = 1
 
 
+class _CountsTable(_Table, frozen=True):
+    column: Any
+    most: Any = MAX_COUNT
+
+
+class _BinsTable(_Table, frozen=True):
+    first: Any
+    last: Any
+    width: Any
+
+
 class _AttributeTable(_Table, frozen=True):
     name: str
     kind: Any
+    column: Any = field(name="from", default=None)
+    part: Any = None
+    zone: Any = None
+    prefix: Any = None
+    decimal: Any = None
     outside: Any = None
     hierarchy: Any = None
     tree: Any = None
 
+    def origin(self) -> Origin:
+        return Origin(self.column, self.part, self.zone, self.prefix, self.decimal)
+
 
 class _Ordinal(_AttributeTable, frozen=True):
-    """Of range, edges, labels and dates one is given."""
+    """Of range, edges, bins, labels and dates one is given, or none if the part needs none."""
 
     range: Annotated[tuple[Any, Any] | None, told("two integers")] = None
     edges: Annotated[list[Any] | None, told("a list of numbers")] = None
+    bins: Any = None
     labels: Annotated[list[Any] | None, told("a list of labels")] = None
     dates: Annotated[tuple[Any, Any] | None, told("the first and the last day")] = None
     by: Any = None
 
     def values(self) -> Values:
-        _only_one(self, "range", "edges", "labels", "dates")
+        known = part_values(self.origin().part)
+        keys = ("range", "edges", "labels", "dates", "bins")
+        if known is not None and all(getattr(self, key) is None for key in (*keys, "by")):
+            return known
+        _only_one(self, *keys)
         if self.dates is not None:
             first, last = map(parse_day, self.dates)
             return Dates(first, last, "day" if self.by is None else self.by)
@@ -88,6 +116,9 @@ class _Ordinal(_AttributeTable, frozen=True):
             return IntegerRange(*self.range)
         if self.edges is not None:
             return Edges(tuple(self.edges))
+        if self.bins is not None:
+            bins = fill(_BinsTable, self.bins, "bins", SchemaError)
+            return Edges(even_edges(bins.first, bins.last, bins.width))
         return Labels(tuple(map(check_label, self.labels or ())))
 
 
@@ -111,9 +142,19 @@ def load_toml(path: Path, *, allow_paths: str | Path | Iterable[str | Path] = ()
         raise SchemaError(f"{path.name} is not valid TOML: {detail}") from None
     try:
         schema = schema_from_dict(content, folders=folders)
+        for attribute in schema.attributes:
+            _check_zone(attribute)
     except SchemaError as problem:
         raise SchemaError(f"{path.name}: {problem}") from None
     return replace(schema, source=path)
+
+
+def _check_zone(attribute: Attribute) -> None:
+    try:
+        if attribute.origin.zone is not None:
+            check_zone(attribute.origin.zone)
+    except SchemaError as problem:
+        raise SchemaError(f"attribute {attribute.name!r}: {problem}") from None
 
 
 def save_toml(schema: Schema, path: Path) -> None:
@@ -157,7 +198,8 @@ def schema_from_dict(content: Any, *, folders: HierarchyFolders | None = None) -
         name=table.name,
         budget=_budget(table.budget),
         neighbours=table.neighbours,
-        unit=_unit(table.unit, table.dataset),
+        unit=_unit(table.unit, table.dataset, table.counts is not None),
+        counts=_counts(table.counts),
         dataset=table.dataset,
         people=table.people,
         reviewed=table.reviewed,
@@ -172,11 +214,19 @@ def _budget(written: str | int | float) -> Fraction:
         raise SchemaError(f"'budget' in the schema must be {BUDGET}") from None
 
 
-def _unit(content: Any, dataset: Any) -> Unit | None:
-    """Whom the rows belong to; a table that shares its dataset must say so."""
+def _unit(content: Any, dataset: Any, counted: bool) -> Unit | None:
+    """Whom the rows belong to; a table that shares its dataset must say so.
+
+    Of a table of counts, "one row per person" says that everyone is counted once, in one row.
+    """
     if dataset is None and content == ONE_ROW:
         raise SchemaError(f"unit = {ONE_ROW!r} goes with dataset; otherwise leave it out")
     if dataset is not None and content is None:
+        if counted:
+            raise SchemaError(
+                f'with dataset, a table of counts says unit = "{ONE_ROW}", if everyone is counted'
+                " in one row of it, once"
+            )
         raise SchemaError(
             "with dataset, say whose the rows are: unit = { column = …, max_rows = … }, or"
             f' unit = "{ONE_ROW}"'
@@ -185,6 +235,13 @@ def _unit(content: Any, dataset: Any) -> Unit | None:
         return None
     table = fill(_UnitTable, content, "unit", SchemaError)
     return Unit(table.column, table.max_rows)
+
+
+def _counts(content: Any) -> CountColumn | None:
+    if content is None or isinstance(content, str):
+        return None if content is None else CountColumn(content)
+    table = fill(_CountsTable, content, "counts", SchemaError)
+    return CountColumn(table.column, table.most)
 
 
 def _named_attribute(content: Any, folders: HierarchyFolders | None) -> Attribute:
@@ -200,7 +257,10 @@ def _attribute(content: dict[str, Any], folders: HierarchyFolders | None) -> Att
     if content.get("kind") == "ordinal":
         table = fill(_Ordinal, content, "an ordinal attribute", SchemaError)
         values, hierarchy = table.values(), _hierarchy(table, folders)
-        return ordinal(table.name, values, outside=table.outside, hierarchy=hierarchy)
+        origin = table.origin()
+        return ordinal(
+            table.name, values, outside=table.outside, hierarchy=hierarchy, origin=origin
+        )
     if content.get("kind") == "nominal":
         return _nominal(fill(_Nominal, content, "a nominal attribute", SchemaError), folders)
     raise SchemaError("kind must be 'ordinal' or 'nominal'")
@@ -213,7 +273,7 @@ def _nominal(table: _Nominal, folders: HierarchyFolders | None) -> Attribute:
     else:
         labels = Labels(tuple(map(check_label, table.values)))
         hierarchy = Hierarchy.flat(labels.labels)
-    return nominal(table.name, hierarchy, outside=table.outside)
+    return nominal(table.name, hierarchy, outside=table.outside, origin=table.origin())
 
 
 def _hierarchy(table: _AttributeTable, folders: HierarchyFolders | None) -> Any:
@@ -245,6 +305,8 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
         content["unit"] = {"column": schema.unit.column, "max_rows": schema.unit.max_rows}
     elif schema.dataset is not None:
         content["unit"] = ONE_ROW
+    if schema.counts is not None:
+        content["counts"] = {"column": schema.counts.column, "most": schema.counts.most}
     if schema.people is not None:
         content["people"] = schema.people
     if not schema.reviewed:
@@ -255,6 +317,15 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
 
 def _attribute_to_dict(attribute: Attribute) -> dict[str, Any]:
     content: dict[str, Any] = {"name": attribute.name, "kind": attribute.kind}
+    origin = attribute.origin
+    derived = {
+        "from": origin.column,
+        "part": origin.part,
+        "zone": origin.zone,
+        "prefix": origin.prefix,
+        "decimal": origin.decimal,
+    }
+    content |= {key: value for key, value in derived.items() if value is not None}
     match attribute.values:
         case IntegerRange(low, high):
             content["range"] = [low, high]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import Any
 from hushtable.errors import OptionError, SchemaError
 from hushtable.kernel.privacy.loss import NEIGHBOURS, Exposure, Neighbours
 from hushtable.schema.attribute import Attribute
+from hushtable.schema.origin import OWN_COLUMN
 
 MAX_NAME = 200
 MAX_ROWS = 10**9
 MAX_PEOPLE = 10**15
+MAX_COUNT = 10**9
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,24 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class CountColumn:
+    """The column that says how many people a row stands for; more than `most` count as `most`.
+
+    One person more or less changes one row's number by one, and so what it counts by one at most.
+    """
+
+    column: str
+    most: int = MAX_COUNT
+
+    def __post_init__(self) -> None:
+        check_name(self.column, "the column of counts")
+        if isinstance(self.most, bool) or not isinstance(self.most, int):
+            raise SchemaError("counts: most must be a whole number")
+        if not 1 <= self.most <= MAX_COUNT:
+            raise SchemaError(f"counts: most must be at least 1 and at most {MAX_COUNT}")
+
+
+@dataclass(frozen=True)
 class Schema:
     """Attributes in order, the privacy unit, the neighbour relation and the total budget."""
 
@@ -56,6 +76,8 @@ class Schema:
     """
     people: int | None = None
     """About how many rows there are: declared, round, and published as it is."""
+    counts: CountColumn | None = None
+    """Of a table of counts: how many people a row stands for, each of them a unit."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -75,16 +97,33 @@ class Schema:
     def _check_names(self) -> None:
         # Query languages match column names without regard to case.
         seen: set[str] = set()
+        columns: dict[str, str] = {}
         for attribute in self.attributes:
             check_name(attribute.name, "an attribute's name")
+            check_name(attribute.column, "the column of an attribute")
             if attribute.name.casefold() in seen:
                 raise SchemaError(
                     f"two attributes are called {attribute.name!r}, or differ by case"
                 )
             seen.add(attribute.name.casefold())
-        if self.unit is not None and self.unit.column.casefold() in seen:
+            written = columns.setdefault(attribute.column.casefold(), attribute.column)
+            if written != attribute.column:
+                raise SchemaError(f"write the column {written!r} in the same way everywhere")
+        self._check_people(columns)
+
+    def _check_people(self, columns: Container[str]) -> None:
+        """Whose the rows are is said by one column, which says nothing else."""
+        if self.unit is not None and self.counts is not None:
+            raise SchemaError(
+                "counts and unit exclude each other: a row that counts people names none of them"
+            )
+        if self.unit is not None and self.unit.column.casefold() in columns:
             raise SchemaError(
                 f"{self.unit.column!r} names people: it cannot be both the unit and an attribute"
+            )
+        if self.counts is not None and self.counts.column.casefold() in columns:
+            raise SchemaError(
+                f"{self.counts.column!r} counts people: it cannot be an attribute as well"
             )
 
     @classmethod
@@ -123,6 +162,28 @@ class Schema:
     def dataset_name(self) -> str:
         """The name under which the budget is kept: the table's own, unless tables share one."""
         return self.name if self.dataset is None else self.dataset
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of attributes, then that of counts: each once, but for the unit's."""
+        counts = () if self.counts is None else (self.counts.column,)
+        return tuple(dict.fromkeys([*(a.column for a in self.attributes), *counts]))
+
+    @cached_property
+    def own_columns(self) -> Schema:
+        """The same attributes, each a column of its own name that holds its values as they are.
+
+        So rows are described that were drawn from a release, or made up: one for each person.
+        """
+        attributes = tuple(replace(a, origin=OWN_COLUMN) for a in self.attributes)
+        return replace(self, attributes=attributes, counts=None)
+
+    @property
+    def protects(self) -> str:
+        """Whom the guarantee protects, in words."""
+        if self.counts is not None:
+            return f"one person counted in {self.counts.column}"
+        return "one row" if self.unit is None else str(self.unit)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from .suites import (
     HOSTILE,
     IDS,
     LABELS,
+    OF_COUNTS,
     ONCE,
     READABLE,
     SECRET,
@@ -24,6 +25,41 @@ from .suites import (
 )
 
 COUNTING = [
+    Mutant(
+        "a number of people above the largest dropped, not clipped",
+        "kernel/counting/bound.py",
+        '(why["above"], ibis.literal(counts.most, "int64"))',
+        '(why["above"], ibis.literal(0, "int64"))',
+        (f"{OF_COUNTS}::test_one_person_more_changes_one_count_by_one_at_most",),
+    ),
+    Mutant(
+        "rows of nobody kept, so that their cells are told from empty ones",
+        "kernel/counting/bound.py",
+        "rows.filter(rows[PEOPLE] > 0)",
+        "rows.filter(rows[PEOPLE] >= 0)",
+        (f"{OF_COUNTS}::test_a_cell_of_nobody_is_as_empty_as_one_that_no_row_names",),
+    ),
+    Mutant(
+        "an infinite number of people made the engine fail",
+        "kernel/counting/bound.py",
+        'engine_function("trunc", ("float64",), "float64")(number)',
+        "number.floor()",
+        (f"{OF_COUNTS}::test_people_are_counted_as_if_each_had_a_row",),
+    ),
+    Mutant(
+        "people parted from their rows when data are split",
+        "kernel/curator/holding.py",
+        "None if data.people is None else data.people[rows]",
+        "None if data.people is None else data.people[: len(rows)]",
+        (f"{OF_COUNTS}::test_people_stay_with_their_rows_in_projections_and_parts",),
+    ),
+    Mutant(
+        "a ledger that takes rows for people of a table of counts",
+        "kernel/privacy/dataset_ledger.py",
+        "None if schema.unit is None and schema.counts is None else schema.protects",
+        "None if schema.unit is None else schema.protects",
+        (f"{OF_COUNTS}::test_a_ledger_keeps_rows_and_people_of_a_table_apart",),
+    ),
     Mutant(
         "ids of SQLite written with 15 digits",
         "kernel/counting/sqlite.py",
@@ -105,7 +141,7 @@ COUNTING = [
         "a salt that is written into the statement",
         "kernel/counting/statement.py",
         '{"salt": salt}',
-        '{"salt": _SALT}',
+        '{"salt": SALT}',
         (SECRET,),
     ),
     Mutant(
@@ -192,9 +228,16 @@ COUNTING = [
     Mutant(
         "rows counted once by merge, however often they came",
         "kernel/counting/tally.py",
-        "np.add.reduceat",
-        "np.maximum.reduceat",
+        "np.add.reduceat(np.concatenate([counts",
+        "np.maximum.reduceat(np.concatenate([counts",
         (TALLY,),
+    ),
+    Mutant(
+        "of the rows of a cell, only the one of most people counted",
+        "kernel/counting/tally.py",
+        "np.add.reduceat(np.concatenate(people)",
+        "np.maximum.reduceat(np.concatenate(people)",
+        (TALLY, OF_COUNTS),
     ),
     Mutant(
         "rows without an id pooled as one person",
@@ -333,8 +376,8 @@ COUNTING = [
     Mutant(
         "quotes forgotten where a piece of a file ends",
         "kernel/counting/records.py",
-        "whole, size, quoted = _hold(data, held, len(rest), quoted,",
-        "whole, size, quoted = _hold(data, held, len(rest), False,",
+        "whole, size, quoted, dropped = _hold(data, held, len(rest), quoted,",
+        "whole, size, quoted, dropped = _hold(data, held, len(rest), False,",
         (f"{CSV}::test_bytes_altered_inside_quotes_move_one_row_at_most",),
     ),
     Mutant(
@@ -361,8 +404,8 @@ COUNTING = [
     Mutant(
         "times beyond any calendar left to the engine",
         "kernel/counting/readable.py",
-        "ticks = pc.if_else(inside, ticks,",
-        "ticks = pc.if_else(True, ticks,",
+        "return pc.if_else(inside, ticks,",
+        "return pc.if_else(True, ticks,",
         (f"{READABLE}::test_times_beyond_any_calendar_are_odd_values",),
     ),
     Mutant(

@@ -84,8 +84,8 @@ PRIVBAYES = [
     Mutant(
         "rows counted twice in a joint table",
         "kernel/counting/joint.py",
-        "counts[codes[i], column[i]] += 1",
-        "counts[codes[i], column[i]] += 2",
+        "counts[codes[i], column[i]] += people[i]",
+        "counts[codes[i], column[i]] += 2 * people[i]",
         (f"{PRIVBAYES_SCORES}::test_exponents_are_the_scores_over_twice_the_sensitivity",),
     ),
     Mutant(

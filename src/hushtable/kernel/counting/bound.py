@@ -1,20 +1,26 @@
-"""Contribution bounding: of each person's rows, at most max_rows count.
+"""Contribution bounding: of each person's rows, at most max_rows count; and tables of counts.
 
 Which rows are kept is a function of that person's rows alone (and of a secret salt drawn for this
 run), so a newcomer never displaces anybody else's. Rows without an id belong to nobody and are
 dropped: pooled as one person, they would displace each other. The salt is a secret of its own, and
 has nothing to do with the key of the noise.
+
+In a table of counts, a row stands for as many people as it says. One of them more changes the
+number of one row by one, and what it counts by one at most: a number above the largest is clipped,
+for if its row were dropped, one person could take all the others along.
 """
 
 from __future__ import annotations
 
 import secrets
-from functools import cache
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.columns import stripped
-from hushtable.schema import Schema
+from hushtable.kernel.counting.columns import ColumnError, engine_function, stripped
+from hushtable.schema import CountColumn, Schema
+
+PEOPLE = "people"
+"""The column that says how many people a row stands for, in tables of counts."""
 
 
 def fresh_salt() -> str:
@@ -31,11 +37,10 @@ def bound_contributions(table: Any, schema: Schema, salt: str) -> Any:
     import ibis
 
     codes = [f"k{i}" for i in range(len(schema.attributes))]
-    rows = table.filter([table[code].notnull() for code in codes])
     if schema.unit is None:
-        return rows.select(*codes)
-    rows = rows.mutate(person=_person(rows[f"c{len(codes)}"]))
-    rows = rows.filter(rows.person.notnull() & (rows.person != "")).select("person", *codes)
+        rows = whole_rows(table, schema)
+        return rows.select(*codes) if schema.counts is None else _of_some_people(rows, schema)
+    rows = rows_of_people(table, schema)
     rows = rows.mutate(twin=ibis.row_number().over(ibis.window(group_by=["person", *codes])))
     parts = [
         ibis.literal(salt),
@@ -51,6 +56,70 @@ def bound_contributions(table: Any, schema: Schema, salt: str) -> Any:
     return rows.filter(rows["rank"] < schema.unit.max_rows).select(*codes)
 
 
+def whole_rows(table: Any, schema: Schema) -> Any:
+    """The rows that the schema does not drop: all their values have a code."""
+    return table.filter([table[f"k{i}"].notnull() for i in range(len(schema.attributes))])
+
+
+def people_column(rows: Any, schema: Schema) -> dict[str, Any]:
+    """How many people each of the rows that count stands for, in a table of counts."""
+    return {} if schema.counts is None else {PEOPLE: rows[PEOPLE]}
+
+
+def miscounts(table: Any, schema: Schema) -> dict[str, Any]:
+    """Why a row does not count as many people as it says: the first of these, if one is true."""
+    assert schema.counts is not None
+    number = _written_number(_count_column(table, schema), schema.counts)
+    whole = number == engine_function("trunc", ("float64",), "float64")(number)  # never fails
+    counts = (number >= 0) & (number < float("inf")) & whole
+    return {"invalid": ~counts.fill_null(False), "above": number > schema.counts.most}
+
+
+def _of_some_people(rows: Any, schema: Schema) -> Any:
+    """The codes of rows that stand for anybody, and for how many.
+
+    A row of nobody is none: cells that hold nothing else must not be told from empty ones.
+    """
+    import ibis
+
+    counts = schema.counts
+    assert counts is not None
+    number = _written_number(_count_column(rows, schema), counts)
+    why = miscounts(rows, schema)
+    people = ibis.cases(
+        (why["invalid"], ibis.literal(0, "int64")),
+        (why["above"], ibis.literal(counts.most, "int64")),
+        else_=number.try_cast("int64"),
+    )
+    rows = rows.mutate(**{PEOPLE: people})
+    codes = [f"k{i}" for i in range(len(schema.attributes))]
+    return rows.filter(rows[PEOPLE] > 0).select(*codes, PEOPLE)
+
+
+def _count_column(table: Any, schema: Schema) -> Any:
+    return table[f"c{len(schema.columns) - 1}"]  # behind those of attributes
+
+
+def _written_number(column: Any, counts: CountColumn) -> Any:
+    """The number in a column of counts as a float; NULL for what is none."""
+    kind = column.type()
+    if kind.is_string():
+        return stripped(column).try_cast("float64")
+    if not (kind.is_numeric() or kind.is_null()):
+        shown = type(kind).__name__.lower()
+        line = f"column {counts.column!r} is of type {shown}; the schema says it counts people"
+        raise ColumnError(counts.column, line=line)
+    return column.try_cast("float64")
+
+
+def rows_of_people(table: Any, schema: Schema) -> Any:
+    """Of those, the rows of somebody, with who that is: all that counts if nobody has too many."""
+    codes = [f"k{i}" for i in range(len(schema.attributes))]
+    rows = whole_rows(table, schema)
+    rows = rows.mutate(person=_person(rows[f"c{len(schema.columns)}"]))
+    return rows.filter(rows.person.notnull() & (rows.person != "")).select("person", *codes)
+
+
 def _person(column: Any) -> Any:
     """The id as text without blanks around it, or bytes in hexadecimal; NULL for no id.
 
@@ -59,23 +128,12 @@ def _person(column: Any) -> Any:
     """
     import ibis
 
-    if column.type().is_timestamp():
+    if column.type().is_timestamp() or column.type().is_time():
         raise DataError("the unit's column holds times; ids must be text, numbers or dates")
     if column.type().is_floating():
         # Adding zero makes 0 of −0, which is printed otherwise.
         column = ibis.cases((column.isnan(), ibis.null(column.type())), else_=column + 0.0)
     if column.type().is_binary():  # any byte may be one of an id
-        return _hexadecimal()(column)
+        return engine_function("hex", ("binary",), "string")(column)
     person = stripped(column.cast("string"))
     return ibis.cases((person.contains("\ufffd"), ibis.null("string")), else_=person)
-
-
-@cache
-def _hexadecimal() -> Any:
-    import ibis
-
-    @ibis.udf.scalar.builtin(name="hex", signature=(("binary",), "string"))
-    def hexadecimal(value):  # type: ignore[no-untyped-def]
-        """What every engine calls hex."""
-
-    return hexadecimal

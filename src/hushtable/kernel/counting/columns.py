@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from glob import escape
 from typing import Any
 
@@ -10,11 +11,14 @@ from hushtable.errors import DataError
 
 
 class ColumnError(DataError):
-    """A column of a type that no attribute can have."""
+    """A column that cannot be read as the schema says, which its type alone tells."""
 
-    def __init__(self, column: str, shown: str) -> None:
-        super().__init__(f"column {column!r} is of type {shown}; the schema needs plain values")
-        self.column = column
+    def __init__(
+        self, column: str, shown: str = "", *, line: str | None = None, attribute: str | None = None
+    ) -> None:
+        plain = f"column {column!r} is of type {shown}; the schema needs plain values"
+        self.column, self.attribute, self.reason = column, attribute, line or plain
+        super().__init__(f"{self.reason} (hush check DATA --schema S looks at all columns)")
 
 
 def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
@@ -60,6 +64,21 @@ def stripped(text: Any) -> Any:
 
     blank = (text < "!") | (text.right(1) <= " ")
     return ibis.cases((blank, text.strip()), else_=text)
+
+
+@cache
+def engine_function(name: str, takes: tuple[str | None, ...], gives: str) -> Any:
+    """A function that the engine has, by its own name; it takes one value or two."""
+    import ibis
+
+    def one(value):  # type: ignore[no-untyped-def]
+        """What the engine calls so."""
+
+    def two(first, second):  # type: ignore[no-untyped-def]
+        """What the engine calls so."""
+
+    function = one if len(takes) == 1 else two
+    return ibis.udf.scalar.builtin(function, name=name, signature=(takes, gives))
 
 
 def sql_text(text: str) -> str:

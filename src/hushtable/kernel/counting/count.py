@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.bound import fresh_salt
+from hushtable.kernel.counting.bound import PEOPLE, fresh_salt, people_column
 from hushtable.kernel.counting.csvfile import CsvFormat
+from hushtable.kernel.counting.moments import check_zones
+from hushtable.kernel.counting.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import interruptible, open_table
-from hushtable.kernel.counting.statement import Select, statement
+from hushtable.kernel.counting.statement import Select, SqlStatement, statement
 from hushtable.kernel.counting.tally import Tally
 from hushtable.schema import Schema
 
@@ -45,6 +47,18 @@ class CodedColumns:
 
     shape: tuple[int, ...]
     columns: tuple[NDArray[np.unsignedinteger[Any]], ...]
+    people: NDArray[np.int64] | None = None
+    """How many people each row stands for; by default one."""
+
+    def people_of_rows(self) -> NDArray[np.int64]:
+        """The same, row by row."""
+        one_each = np.broadcast_to(np.int64(1), len(self.columns[0]))
+        return one_each if self.people is None else self.people
+
+    @property
+    def number(self) -> int:
+        """How many people there are in all, or rows where each is one."""
+        return len(self.columns[0]) if self.people is None else int(self.people.sum())
 
 
 def count_table(
@@ -64,7 +78,8 @@ def count_table(
     def count(rows: Any) -> Counts:
         tally = Tally()
         for batch in rows.to_arrow_reader(_BATCH):  # the engine never holds all rows
-            tally.add(batch["cell"].to_numpy())
+            people = batch[PEOPLE].to_numpy() if schema.counts else None
+            tally.add(batch["cell"].to_numpy(), people)
         return Counts(schema.shape, *tally.result())
 
     return _fetched(count, _linear_codes, data, schema, csv, salt)
@@ -79,8 +94,9 @@ def code_table(
     """
 
     def keep(rows: Any) -> CodedColumns:
-        columns = rows.to_arrow_table().columns
-        return CodedColumns(schema.shape, tuple(np.asarray(column) for column in columns))
+        columns = [np.asarray(column) for column in rows.to_arrow_table().columns]
+        people = columns.pop() if schema.counts else None
+        return CodedColumns(schema.shape, tuple(columns), people)
 
     return _fetched(keep, _narrow_codes, data, schema, csv, salt)
 
@@ -93,12 +109,35 @@ def _fetched(
     csv: CsvFormat | None,
     salt: str | None,
 ) -> _Result:
-    """What is fetched of the encoded rows, contributions bounded, while their engine is open."""
+    """What is fetched of the encoded rows, contributions bounded."""
+    return fetched(
+        fetch, lambda schema, types: statement(schema, types, select), data, schema, csv, salt
+    )
+
+
+def fetched(
+    fetch: Callable[[Any], _Result],
+    write: Callable[[Schema, Any], SqlStatement],
+    data: Any,
+    schema: Schema,
+    csv: CsvFormat | None,
+    salt: str | None = None,
+    *,
+    lost: LostRecords | None = None,
+) -> _Result:
+    """What is fetched of a statement about the table's rows while their engine is open.
+
+    The statement is written for the types of the columns. For `lost` see `open_table`.
+    """
     secret = fresh_salt() if salt is None else salt  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
-    names = [attribute.name for attribute in schema.attributes] + ids
-    with open_table(data, names, csv, ids=ids) as table, silent_engine(_PROBLEM):
-        written = statement(schema, table.schema(), select)
+    zones = {a.origin.zone for a in schema.attributes if a.origin.zone is not None}
+    with (
+        open_table(data, [*schema.columns, *ids], csv, ids=ids, lost=lost) as table,
+        silent_engine(_PROBLEM),
+    ):
+        check_zones(zones, table.get_backend().con)
+        written = write(schema, table.schema())
 
         def work() -> _Result:
             with written.result(table, secret) as rows:
@@ -108,14 +147,16 @@ def _fetched(
 
 
 def _linear_codes(rows: Any, schema: Schema) -> Any:
-    """One column of linear codes, of the cells that the rows fall into."""
+    """A column of linear codes, of the cells that the rows fall into; and whom they stand for."""
     code = rows["k0"].cast("int64")
     for i, size in enumerate(schema.shape[1:], start=1):
         code = code * size + rows[f"k{i}"]
-    return rows.select(cell=code.cast("int32" if schema.cells <= 2**31 else "int64"))
+    cell = code.cast("int32" if schema.cells <= 2**31 else "int64")
+    return rows.select(cell=cell, **people_column(rows, schema))
 
 
 def _narrow_codes(rows: Any, schema: Schema) -> Any:
-    """The columns of codes, each of the narrowest type that holds them."""
+    """The columns of codes, each of the narrowest type that holds them; and whom they stand for."""
     kinds = [np.min_scalar_type(size - 1) for size in schema.shape]
-    return rows.select(**{f"k{i}": rows[f"k{i}"].cast(str(kind)) for i, kind in enumerate(kinds)})
+    codes = {f"k{i}": rows[f"k{i}"].cast(str(kind)) for i, kind in enumerate(kinds)}
+    return rows.select(**codes, **people_column(rows, schema))

@@ -21,6 +21,7 @@ from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.columns import match_columns
 from hushtable.kernel.counting.records import (
     MAX_LINE,
+    LostRecords,
     RecordLayout,
     record_batches,
     split_line,
@@ -91,9 +92,15 @@ def is_csv(path: str) -> bool:
 
 
 def csv_source(
-    paths: Sequence[str], columns: Sequence[str], form: CsvFormat
+    paths: Sequence[str],
+    columns: Sequence[str],
+    form: CsvFormat,
+    lost: LostRecords | None = None,
 ) -> tuple[Stream, list[int]]:
-    """The needed columns of the files as a stream of text, and which of its columns each is."""
+    """The needed columns of the files as a stream of text, and which of its columns each is.
+
+    What is not well-formed is counted among the `lost` as it is read.
+    """
     headers = {read_header(Path(path), form) for path in paths}
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
@@ -104,15 +111,16 @@ def csv_source(
 
     def batches() -> Iterator[Any]:
         for path in paths:
-            yield from record_batches(_rows(Path(path), form), layout)
+            yield from record_batches(_rows(Path(path), form, lost), layout, lost)
 
     return Stream.of_text(len(needed), batches), [needed.index(position) for position in positions]
 
 
-def header_names(path: str) -> list[str]:
+def header_names(path: str, form: CsvFormat) -> list[str]:
     """The names in a file's first line, by the delimiter that gives most of them."""
-    header = read_header(Path(path), CsvFormat())
-    return _checked(max((_names(header, delimiter) for delimiter in _DELIMITERS), key=len))
+    header = read_header(Path(path), form)
+    delimiters = (form.delimiter,) if form.delimiter else _DELIMITERS
+    return _checked(max((_names(header, delimiter) for delimiter in delimiters), key=len))
 
 
 def read_header(path: Path, form: CsvFormat) -> str:
@@ -124,21 +132,28 @@ def read_header(path: Path, form: CsvFormat) -> str:
         raise_alone(DataError("the first line of the CSV file is not UTF-8 text"))
 
 
-def _rows(path: Path, form: CsvFormat) -> Iterator[bytes]:
+def _rows(path: Path, form: CsvFormat, lost: LostRecords | None) -> Iterator[bytes]:
     """Whole lines or records, without the first line, which is one of either."""
-    blocks = _lines(path, form, _PIECE, records=form.multiline)
+    blocks = _lines(path, form, _PIECE, records=form.multiline, lost=lost)
     yield next(blocks, b"").partition(b"\n")[2]
     yield from blocks
 
 
-def _lines(path: Path, form: CsvFormat, size: int, *, records: bool = False) -> Iterator[bytes]:
+def _lines(
+    path: Path,
+    form: CsvFormat,
+    size: int,
+    *,
+    records: bool = False,
+    lost: LostRecords | None = None,
+) -> Iterator[bytes]:
     """Whole lines, or whole records, in UTF-8, some at a time, without a byte-order mark."""
     codec = _codec(form.encoding or "utf-8")
     pieces = _pieces(path, size)
     # No byte of a longer character is a line end or a quote in any of these.
     newline = "\n".encode(codec)
     if records:
-        blocks = whole_records(pieces, newline, _quotes(codec))
+        blocks = whole_records(pieces, newline, _quotes(codec), lost)
     else:
         blocks = whole_lines(pieces, newline)
     return blocks if codec == "utf-8" else (_decoded(block, codec, newline) for block in blocks)

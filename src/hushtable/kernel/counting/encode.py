@@ -14,7 +14,20 @@ from itertools import pairwise
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.columns import stripped
+from hushtable.kernel.counting.amounts import amount
+from hushtable.kernel.counting.columns import ColumnError, stripped
+from hushtable.kernel.counting.moments import (
+    check_moments,
+    date_number,
+    day_as_written,
+    in_utc,
+    is_timed,
+    known_time,
+    local_time,
+    part_of,
+    written,
+)
+from hushtable.kernel.counting.silence import raise_alone
 from hushtable.schema import Attribute, Dates, Edges, IntegerRange, Labels, Schema
 from hushtable.schema.attribute import EXACT_INTEGERS, is_integer_text
 
@@ -23,15 +36,20 @@ MAX_COMPARED = 64  # bins up to which a tree of comparisons is faster than a sor
 
 
 def encode(table: Any, schema: Schema) -> Any:
-    """The table with columns k0, k1, … of codes beside its own; NULL where a row is dropped."""
+    """The table with columns k0, k1, … of codes beside its own; NULL where a row is dropped.
+
+    Beside them stand the columns of what they were made of: k0_text, and k0_number of a number.
+    """
     attributes = {f"k{i}": attribute for i, attribute in enumerate(schema.attributes)}
     labelled = {k: a for k, a in attributes.items() if isinstance(a.values, Labels)}
     numeric = {k: a for k, a in attributes.items() if k not in labelled}
     # Each step is one query for all columns, so that what an expression needs more than once is
     # written once; one query per column would be too deep for fifty of them.
-    columns = [_checked(table[f"c{i}"], a) for i, a in enumerate(schema.attributes)]
-    texts = zip(attributes.items(), columns, strict=True)
-    table = table.mutate(**{f"{k}_text": _text(column, a) for (k, a), column in texts})
+    places = {column: f"c{i}" for i, column in enumerate(schema.columns)}
+    columns = {k: _fitting(table[places[a.column]], a) for k, a in attributes.items()}
+    table, times = _local_times(table, attributes, columns)
+    texts = {k: _text((columns | times)[k], attribute) for k, attribute in attributes.items()}
+    table = table.mutate(**{f"{k}_text": text for k, text in texts.items()})
     numbers = {k: _number(table[f"{k}_text"], a) for k, a in numeric.items()}
     table = table.mutate(**{f"{k}_number": number for k, number in numbers.items()})
     codes = {}
@@ -41,22 +59,66 @@ def encode(table: Any, schema: Schema) -> Any:
     return _join_labels(table, labelled) if labelled else table
 
 
+def _local_times(
+    table: Any, attributes: dict[str, Attribute], columns: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The local times that attributes ask for parts of, and the table they belong to.
+
+    Attributes that read one column in one zone share its times.
+    """
+    ways = {k: (a.column, a.origin.zone) for k, a in attributes.items() if is_timed(a)}
+    names = {way: f"t{i}" for i, way in enumerate(dict.fromkeys(ways.values()))}
+    moments = {names[way]: written(columns[k]) for k, way in ways.items()}
+    table = table.mutate(**{f"{name}_written": moment for name, moment in moments.items()})
+    times = {name: local_time(table[f"{name}_written"], zone) for (_, zone), name in names.items()}
+    table = table.mutate(**times)
+    return table, {
+        k: known_time(table[names[way]], table[f"{names[way]}_written"], attributes[k])
+        for k, way in ways.items()
+    }
+
+
+def _fitting(column: Any, attribute: Attribute) -> Any:
+    """The column, unless it is of a type that does not hold what the schema says."""
+    try:
+        return _checked(column, attribute)
+    except DataError as refused:
+        name = attribute.name
+        raise_alone(ColumnError(attribute.column, line=str(refused), attribute=name))
+
+
 def _checked(column: Any, attribute: Attribute) -> Any:
     kind = column.type()
-    if kind.is_null() or kind.is_unknown():  # so the engine calls a column of nulls
-        return column.cast("string")
-    shown = f"column {attribute.name!r} is of type {type(kind).__name__.lower()}"
-    if kind.is_nested() or kind.is_binary() or kind.is_time() or kind.is_interval():
+    shown = f"column {attribute.column!r} is of type {_type_name(kind)}"
+    if kind.is_null() or (kind.is_unknown() and "TIMESTAMP" not in str(kind)):
+        return column.cast("string")  # "unknown" is also what the engine calls a column of nulls
+    if kind.is_nested() or kind.is_binary() or kind.is_interval() or kind.is_unknown():
         raise DataError(f"{shown}; the schema needs plain values")
+    if is_timed(attribute):
+        check_moments(kind, attribute, shown)
+        return column
+    if kind.is_time():
+        raise DataError(f"{shown}; the schema needs plain values, or part = 'hour'")
+    _check_values(kind, attribute, shown)
+    return in_utc(column)
+
+
+def _check_values(kind: Any, attribute: Attribute, shown: str) -> None:
+    """Refuse types that hold no such values as the schema says."""
     numeric = kind.is_string() or kind.is_numeric() or kind.is_boolean()
     dated = kind.is_string() or kind.is_integer() or kind.is_date() or kind.is_timestamp()
+    if attribute.origin.prefix is not None and not (kind.is_string() or kind.is_integer()):
+        raise DataError(f"{shown}; a prefix is taken of text or whole numbers")
     if isinstance(attribute.values, Dates) and not dated:
         raise DataError(f"{shown}; the schema says dates")
     if isinstance(attribute.values, IntegerRange | Edges) and not numeric:
         raise DataError(f"{shown}; the schema says numbers")
-    if isinstance(attribute.values, Labels):
+    if isinstance(attribute.values, Labels) and attribute.origin.prefix is None:
         _check_labels(kind, attribute.values, shown)
-    return column
+
+
+def _type_name(kind: Any) -> str:
+    return type(kind).__name__.lower()
 
 
 def _check_labels(kind: Any, values: Labels, shown: str) -> None:
@@ -77,7 +139,11 @@ def _check_labels(kind: Any, values: Labels, shown: str) -> None:
 def _text(column: Any, attribute: Attribute) -> Any:
     """What is read as a number or a date, or compared with the labels: text without blanks around
     it, or a value of another type that needs no text."""
-    kind = column.type()
+    kind, prefix = column.type(), attribute.origin.prefix
+    if is_timed(attribute):
+        return part_of(column, attribute) if isinstance(attribute.values, Labels) else column
+    if prefix is not None:
+        return stripped(stripped(column.cast("string")).left(prefix))
     if kind.is_string():
         return stripped(column)
     if isinstance(attribute.values, Labels):
@@ -97,8 +163,12 @@ def _number(text: Any, attribute: Attribute) -> Any:
     """
     import ibis
 
+    if is_timed(attribute):
+        return part_of(text, attribute)
     if isinstance(attribute.values, Dates):
-        return _date_number(text, attribute.values)
+        return date_number(day_as_written(text), attribute.values)
+    if attribute.origin.decimal is not None and text.type().is_string():
+        return amount(text, attribute.origin.decimal)
     number = text.try_cast("float64")
     if text.type().is_string():
         number = ibis.cases(
@@ -107,28 +177,6 @@ def _number(text: Any, attribute: Attribute) -> Any:
             else_=text.try_cast("float64"),
         )
     return number.nullif(float("nan"))  # to the engine, NaN equals NaN
-
-
-def _date_number(text: Any, dates: Dates) -> Any:
-    """The number of the day, month or year, as a float; NULL for what is no date.
-
-    Text is an ISO date or time, of which hours and time zones do not count, a month or a year.
-    """
-    import ibis
-
-    if text.type().is_string():
-        moment = ibis.coalesce(
-            *((text + rest).try_cast("timestamp") for rest in ("", "-01", "-01-01"))
-        )
-    else:
-        moment = text.try_cast("timestamp")
-    if dates.by == "day":
-        number = moment.try_cast("date").epoch_seconds() / 86_400
-    elif dates.by == "month":
-        number = moment.year() * 12 + moment.month() - 1
-    else:
-        number = moment.year()
-    return number.try_cast("float64")
 
 
 def _ends(attribute: Attribute) -> tuple[int | float, int | float]:
@@ -146,26 +194,28 @@ def _between(number: Any, attribute: Attribute) -> Any:
     return ibis.cases((number.between(*_ends(attribute)), number), else_=ibis.null("float64"))
 
 
+def misfits(number: Any, attribute: Attribute) -> dict[str, Any]:
+    """Why a number has no code of its own: the first of these that is true, if one is."""
+    low, high = _ends(attribute)
+    too_high = number >= high
+    if isinstance(attribute.values, Edges):  # the last bin is closed
+        too_high = number > high
+    return {"unreadable": number.isnull(), "below": number < low, "above": too_high}
+
+
 def _numeric_code(table: Any, name: str, attribute: Attribute) -> tuple[Any, Any]:
     """The code of a number, and the table it belongs to."""
     import ibis
 
     number = table[f"{name}_number"]
-    low, high = _ends(attribute)
     if isinstance(attribute.values, Edges):
         table, inside = _bin(table, _between(number, attribute), attribute.values.edges, name)
-        too_high = number > high
     else:
-        inside = _floor(_between(number, attribute)) - low
-        too_high = number >= high
+        inside = _floor(_between(number, attribute)) - _ends(attribute)[0]
     last = attribute.declared - 1
-    null, below, above = (None, 0, last) if attribute.outside == "clip" else (attribute.other,) * 3
-    return table, ibis.cases(
-        (number.isnull(), _code(null)),
-        (number < low, _code(below)),
-        (too_high, _code(above)),
-        else_=inside,
-    )
+    codes = (None, 0, last) if attribute.outside == "clip" else (attribute.other,) * 3
+    misfit = misfits(number, attribute).values()
+    return table, ibis.cases(*zip(misfit, map(_code, codes), strict=True), else_=inside)
 
 
 def _code(code: int | None) -> Any:
@@ -234,7 +284,7 @@ def _join_labels(table: Any, labelled: dict[str, Attribute]) -> Any:
     joined = table
     for name, labels in listed.items():
         joined = joined.left_join(labels, table[f"{name}_text"] == labels[f"{name}_label"])
-    joined = joined.drop(*(f"{name}_{part}" for name in labelled for part in ("text", "label")))
+    joined = joined.drop(*(f"{name}_label" for name in labelled))
     filled = {
         name: joined[name].fill_null(attribute.other)
         for name, attribute in labelled.items()

@@ -29,6 +29,7 @@ class JointCounter:
 
     def __init__(self, data: CodedColumns) -> None:
         self._data = data
+        self._people = data.people_of_rows()
         self._recoded: dict[Any, NDArray[Any]] = {}
         self._lock = threading.Lock()
 
@@ -50,7 +51,7 @@ class JointCounter:
             size *= view.size
         for place, child in enumerate(children):
             counts = np.zeros((size, child.size), np.int64)
-            _tally(codes, self._column(child), counts)
+            _tally(codes, self._column(child), self._people, counts)
             found(place, counts)
 
     def _column(self, view: Any) -> NDArray[Any]:
@@ -62,8 +63,9 @@ class JointCounter:
             return self._recoded[view.key]
 
 
-def count_rows(columns: Sequence[NDArray[Any]], counts: NDArray[np.int64]) -> None:
+def count_rows(data: CodedColumns, counts: NDArray[np.int64]) -> None:
     """Add each row to the cell that its codes name, in an array with an axis for each column."""
+    columns, people = data.columns, data.people_of_rows()
     for column, size in zip(columns, counts.shape, strict=True):
         if len(column) and int(column.max()) >= size:  # compiled code writes wherever it is told
             raise ValueError("a code is beyond its axis")
@@ -73,7 +75,7 @@ def count_rows(columns: Sequence[NDArray[Any]], counts: NDArray[np.int64]) -> No
         codes = np.zeros(len(columns[0][first : first + _ROWS]), np.int64)
         for column, place in zip(columns, places, strict=True):
             _add_codes(codes, column[first : first + _ROWS], place)
-        _count(codes, flat)
+        _count(codes, people[first : first + _ROWS], flat)
 
 
 @compiled
@@ -83,9 +85,9 @@ def _add_codes(codes: NDArray[np.int64], column: NDArray[Any], place: int) -> No
 
 
 @compiled
-def _count(codes: NDArray[np.int64], flat: NDArray[np.int64]) -> None:
-    for code in codes:
-        flat[code] += 1
+def _count(codes: NDArray[np.int64], people: NDArray[np.int64], flat: NDArray[np.int64]) -> None:
+    for i in range(len(codes)):
+        flat[codes[i]] += people[i]
 
 
 @compiled
@@ -95,6 +97,11 @@ def _extend(codes: NDArray[np.int32], column: NDArray[Any], size: int) -> None:
 
 
 @compiled
-def _tally(codes: NDArray[np.int32], column: NDArray[Any], counts: NDArray[np.int64]) -> None:
+def _tally(
+    codes: NDArray[np.int32],
+    column: NDArray[Any],
+    people: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
     for i in range(len(codes)):
-        counts[codes[i], column[i]] += 1
+        counts[codes[i], column[i]] += people[i]

@@ -2,8 +2,8 @@
 
 Arrow does not check that text is text, that a decimal has the digits its type allows, nor that a
 time is one that a calendar has; the engine does, and fails for the whole table. Here such values
-become text with marks in it, or nulls. Types that are no plain values are refused, by their type
-alone.
+become text with marks in it, or nulls. Whether times have a zone stays a fact of their type. Types
+that are no plain values are refused, by their type alone.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ MARK, ID_MARK = "?", "\ufffd"  # for bytes that are no text
 
 _BROKEN = re.compile("[\udc80-\udcff]")
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY = 86_400
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800  # seconds since 1970
 _MOST_DIGITS = 38  # of the engine's decimals
 _FEW = 256  # texts that are decoded one by one
 _PLAIN = (
-    *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp"),
+    *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp", "time"),
     *("string", "large_string", "string_view"),
     *("binary", "large_binary", "binary_view", "fixed_size_binary"),
 )
@@ -40,7 +41,7 @@ def _stored_type(kind: Any) -> Any:
 
 
 def check_type(kind: Any, name: str) -> None:
-    """Refuse a column whose values are lists, spans, hours or of somebody's own type."""
+    """Refuse a column whose values are lists, spans or of somebody's own type."""
     import pyarrow as pa
 
     kind = _stored_type(kind)
@@ -112,6 +113,8 @@ def _readable(column: Any, mark: str) -> Any:
         return _texts(column, mark)
     if pa.types.is_timestamp(kind):
         return _times(column)
+    if pa.types.is_time(kind):
+        return _times_of_day(column)
     if pa.types.is_decimal(kind):
         return _decimals(column)
     if pa.types.is_float16(kind):
@@ -163,17 +166,33 @@ def _decimals(column: Any) -> Any:
 
 
 def _times(column: Any) -> Any:
-    """Times of the years 1 to 9999 in UTC, to the microsecond; others become nulls."""
+    """Times of the years 1 to 9999, to the microsecond; others become nulls.
+
+    Those with a zone are in UTC, whatever the zone: each is a moment that all zones share.
+    """
+    import pyarrow as pa
+
+    kind, per_second = column.type, _SECONDS[column.type.unit]
+    ticks = _between(column.view(pa.int64()), _YEAR_1 * per_second, _YEAR_10000 * per_second)
+    times = ticks.view(pa.timestamp(kind.unit)).cast(pa.timestamp("us"), safe=False)
+    return times if kind.tz is None else times.view(pa.timestamp("us", "UTC"))
+
+
+def _times_of_day(column: Any) -> Any:
+    """Times from midnight to the next, to the microsecond; others become nulls."""
+    import pyarrow as pa
+
+    kind, per_second = column.type, _SECONDS[column.type.unit]
+    width = pa.int32() if kind.bit_width == 32 else pa.int64()
+    ticks = _between(column.view(width).cast(pa.int64()), 0, _DAY * per_second)
+    return ticks.cast(width).view(kind).cast(pa.time64("us"), safe=False)
+
+
+def _between(ticks: Any, low: int, high: int) -> Any:
+    """Integers from the first to below the last; others become nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    unit = _SECONDS[column.type.unit]
-    ticks = column.view(pa.int64())
-    low, high = (max(end * unit, -(2**63)) for end in (_YEAR_1, _YEAR_10000))
-    inside = pc.and_(
-        pc.greater_equal(ticks, pa.scalar(low, pa.int64())),
-        pc.less(ticks, pa.scalar(min(high, 2**63 - 1), pa.int64())),
-    )
-    ticks = pc.if_else(inside, ticks, pa.scalar(None, pa.int64()))
-    times = ticks.view(pa.timestamp(column.type.unit))
-    return times.cast(pa.timestamp("us"), safe=False)
+    first, last = (pa.scalar(min(max(end, -(2**63)), 2**63 - 1), pa.int64()) for end in (low, high))
+    inside = pc.and_(pc.greater_equal(ticks, first), pc.less(ticks, last))
+    return pc.if_else(inside, ticks, pa.scalar(None, pa.int64()))

@@ -41,6 +41,20 @@ class RecordLayout:
         return places
 
 
+@dataclass
+class LostRecords:
+    """How many records were dropped, as far as files were read: for their owner's eyes alone."""
+
+    short: int = 0
+    """They have fewer fields than the first line."""
+    broken: int = 0
+    """They are not fields, plain or in quotes, or too long, or have no end."""
+
+    def add(self, short: int, broken: int) -> None:
+        self.short += short
+        self.broken += broken
+
+
 def whole_lines(pieces: Iterable[bytes], newline: bytes = b"\n") -> Iterator[bytes]:
     """The same bytes, cut behind line ends only; of a line too long to count, only its start.
 
@@ -59,13 +73,17 @@ def whole_lines(pieces: Iterable[bytes], newline: bytes = b"\n") -> Iterator[byt
 
 
 def whole_records(
-    pieces: Iterable[bytes], newline: bytes = b"\n", quotes: bytes = b'"'
+    pieces: Iterable[bytes],
+    newline: bytes = b"\n",
+    quotes: bytes = b'"',
+    lost: LostRecords | None = None,
 ) -> Iterator[bytes]:
     """The same bytes, cut behind the ends of records only, without records too long to count.
 
     A record ends at the first line end with an even number of quotes before it; one without such
     an end is dropped. Of a record too long to count, no more is held than it takes to see that.
     """
+    lost = lost or LostRecords()
     is_quote = np.isin(np.arange(256), list(quotes))
     rest: NDArray[np.uint8] = np.empty(0, np.uint8)
     quoted = False
@@ -73,34 +91,43 @@ def whole_records(
         held = np.empty(len(rest) + len(piece), np.uint8)
         held[: len(rest)] = rest
         data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
-        whole, size, quoted = _hold(data, held, len(rest), quoted, is_quote, newline[0])
+        whole, size, quoted, dropped = _hold(data, held, len(rest), quoted, is_quote, newline[0])
+        lost.add(0, dropped)
         if whole:
             yield held[:whole].tobytes()
         rest = held[whole:size].copy()
     if len(rest) and len(rest) < _ENOUGH and not quoted:
         yield rest.tobytes() + newline
+    elif len(rest):
+        lost.add(0, 1)
 
 
-def record_batches(blocks: Iterable[bytes], layout: RecordLayout) -> Iterator[Any]:
+def record_batches(
+    blocks: Iterable[bytes], layout: RecordLayout, lost: LostRecords | None = None
+) -> Iterator[Any]:
     """The needed fields of all well-formed records as batches of text columns c0, c1, …
 
     A block is whole lines, or whole records where these may be several lines. Blocks are read side
     by side.
     """
-    return made_ahead(lambda block: read_block(block, layout), blocks, cores())
+    for batch, short, broken in made_ahead(lambda b: _read_block(b, layout), blocks, cores()):
+        if lost is not None:
+            lost.add(short, broken)
+        yield batch
 
 
-def read_block(block: bytes, layout: RecordLayout) -> Any:
-    """A batch of the block's records."""
+def _read_block(block: bytes, layout: RecordLayout) -> tuple[Any, int, int]:
+    """A batch of the block's records, how many others are too short, and how many broken."""
     import pyarrow as pa
 
     data: NDArray[np.uint8] = np.frombuffer(block, np.uint8)
     shape = (len(layout.needed), block.count(b"\n") + 1)
     starts, ends = np.empty(shape, np.int32), np.empty(shape, np.int32)
     how = (ord(layout.delimiter), layout.multiline, layout.fields, layout.places())
-    rows = _read_records(data, *how, starts, ends)
+    rows, short, broken = _read_records(data, *how, starts, ends)
     columns = [_text_column(data, starts[i, :rows], ends[i, :rows]) for i in range(shape[0])]
-    return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(shape[0])])
+    batch = pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(shape[0])])
+    return batch, short, broken
 
 
 def _text_column(data: NDArray[np.uint8], starts: Any, ends: Any) -> Any:
@@ -132,13 +159,13 @@ _QUOTE, _NEWLINE, _RETURN, _SPACE, _TAB = (ord(character) for character in '"\n\
 @compiled
 def _hold(
     data: Any, held: Any, size: int, quoted: bool, is_quote: Any, newline: int
-) -> tuple[int, int, bool]:
+) -> tuple[int, int, bool, int]:
     """Put bytes behind the start of a record that is held, without records that are too long.
 
-    How much is held of whole records, how much with the start of the next, and whether that start
-    leaves a quote open.
+    How much is held of whole records, how much with the start of the next, whether that start
+    leaves a quote open, and how many records were too long.
     """
-    whole = 0
+    whole = dropped = 0
     for byte in data:
         if size - whole <= _ENOUGH:  # one byte more than enough shows that it is too long
             held[size] = byte
@@ -148,8 +175,9 @@ def _hold(
         elif byte == newline and not quoted:
             if size - whole > _ENOUGH:
                 size = whole
+                dropped += 1
             whole = size
-    return whole, size, quoted
+    return whole, size, quoted, dropped
 
 
 @compiled
@@ -162,8 +190,11 @@ def _read_records(
     starts: Any,
     ends: Any,
 ) -> Any:
-    """Note where the needed fields of all records are. What is no record is dropped whole."""
-    rows = 0
+    """Note where the needed fields of all records are. What is no record is dropped whole.
+
+    How many records there are, how many others have too few fields, and how many are broken.
+    """
+    rows = short = broken = 0
     position = 0
     while position < len(data):
         # Only with the owner's word does a quote that is open take in the lines below.
@@ -173,8 +204,12 @@ def _read_records(
         )
         if found >= fields:
             rows += 1
+        elif found >= 0:
+            short += 1
+        else:
+            broken += 1
         position = end + 1
-    return rows
+    return rows, short, broken
 
 
 @compiled

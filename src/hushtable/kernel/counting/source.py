@@ -20,6 +20,7 @@ from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_name
 from hushtable.kernel.counting.parquet import open_parquet
 from hushtable.kernel.counting.paths import find_files, names_files
 from hushtable.kernel.counting.readable import readable
+from hushtable.kernel.counting.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.sqlite import sqlite_table
 from hushtable.kernel.counting.stream import Stream
@@ -43,10 +44,12 @@ def open_table(
     form: CsvFormat | None = None,
     *,
     ids: Collection[str] = (),
+    lost: LostRecords | None = None,
 ) -> Iterator[Any]:
     """An Ibis table with these columns of the data, renamed to c0, c1, …
 
-    In those that hold ids, text that is broken has a mark that no other text has.
+    In those that hold ids, text that is broken has a mark that no other text has. Records of CSV
+    files that are not well-formed are counted among the `lost`, each time they are read.
     """
     import ibis
 
@@ -62,8 +65,10 @@ def open_table(
             # be printed among our own output.
             connection.con.execute("SET enable_progress_bar = false")
             connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
+            # Nor does the machine's zone or calendar decide what a time is.
+            connection.con.execute("SET TimeZone = 'UTC'; SET Calendar = 'gregorian'")
             with silent_engine("the table could not be opened"):
-                table = _any_table(connection, data, columns, form or CsvFormat(), ids)
+                table = _any_table(connection, data, columns, form or CsvFormat(), ids, lost)
             yield table
         finally:
             connection.disconnect()
@@ -105,12 +110,17 @@ def _fulfil(found: Future[_Result], work: Callable[[], _Result]) -> None:
 
 
 def _any_table(
-    connection: Any, data: Any, columns: Sequence[str], form: CsvFormat, ids: Collection[str]
+    connection: Any,
+    data: Any,
+    columns: Sequence[str],
+    form: CsvFormat,
+    ids: Collection[str],
+    lost: LostRecords | None,
 ) -> Any:
     import ibis
 
     if names_files(data):
-        return _open_files(connection, find_files(data), columns, form, ids)
+        return _open_files(connection, find_files(data), columns, form, ids, lost)
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
@@ -122,17 +132,22 @@ def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
     return select_columns(connection.table("hush_source"), range(len(columns)))
 
 
-def column_names(data: Any) -> list[str]:
+def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
     if names_files(data):
         path = find_files(data)[0]
         if is_csv(path):
-            return header_names(path)
+            return header_names(path, form or CsvFormat())
         import pyarrow.parquet as pq
 
         with silent_engine(f"{path} is not a readable Parquet or CSV file"):
             return list(pq.read_schema(path).names)
-    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    schema = getattr(data, "schema", None)  # all that a stream of batches tells
+    names = (
+        getattr(data, "column_names", None)
+        or getattr(data, "columns", None)
+        or getattr(schema, "names", None)
+    )
     if names is None:
         raise DataError("the table must be a path, a pandas, Polars, Arrow or Ibis table")
     return [str(name) for name in names]
@@ -147,6 +162,7 @@ def _open_files(
     columns: Sequence[str],
     form: CsvFormat,
     ids: Collection[str],
+    lost: LostRecords | None,
 ) -> Any:
     shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
     with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):
@@ -154,7 +170,7 @@ def _open_files(
             return open_parquet(connection, paths, columns, ids)
         if not all(is_csv(path) for path in paths):
             raise DataError(f"{shown} is neither CSV nor Parquet by its ending (.csv, .parquet)")
-        stream, positions = csv_source(paths, columns, form)
+        stream, positions = csv_source(paths, columns, form, lost)
         connection.con.register("hush_source", stream)
         return select_columns(connection.table("hush_source"), positions)
 

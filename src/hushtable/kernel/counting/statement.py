@@ -22,8 +22,8 @@ Select = Callable[[Any, Schema], Any]
 """What is wanted of the encoded rows: an Ibis table made of the one that holds k0, k1, …"""
 
 _KEPT = 16
-_ROWS = "hush_rows"
-_SALT = "hush_salt"  # stands in the place of the secret while the statement is written
+ROWS = "hush_rows"
+SALT = "hush_salt"  # stands in the place of the secret while the statement is written
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +46,7 @@ class SqlStatement:
         engine = table.get_backend()
         for part in table.op().find(InMemoryTable):  # which the engine must know
             engine.to_pyarrow(part.to_expr().limit(0))
-        query = f"WITH {_ROWS} AS ({ibis.to_sql(table)}) SELECT * FROM ({self.sql})"
+        query = f"WITH {ROWS} AS ({ibis.to_sql(table)}) SELECT * FROM ({self.sql})"
         for name, listed in self.lists.items():
             engine.con.register(name, listed)
         try:
@@ -60,12 +60,17 @@ class SqlStatement:
 def statement(schema: Schema, types: Any, select: Select) -> SqlStatement:
     """Encode columns of these types by the schema, bound contributions, and select of the rows."""
     import ibis
+
+    table = ibis.table(types, name=ROWS)
+    return written(select(bound_contributions(encode(table, schema), schema, SALT), schema))
+
+
+def written(rows: Any) -> SqlStatement:
+    """An Ibis expression about the table hush_rows as SQL, without the salt."""
+    import ibis
     from ibis.expr.operations import InMemoryTable
 
-    table = ibis.table(types, name=_ROWS)
-    rows = select(bound_contributions(encode(table, schema), schema, _SALT), schema)
     sql = ibis.to_sql(rows, dialect="duckdb", pretty=False)
     lists = {part.name: part.data.to_pyarrow(part.schema) for part in rows.op().find(InMemoryTable)}
-    return SqlStatement(
-        sql.replace(sql_text(_SALT), "$salt"), lists, salted=schema.unit is not None
-    )
+    salt = sql_text(SALT)
+    return SqlStatement(sql.replace(salt, "$salt"), lists, salted=salt in sql)

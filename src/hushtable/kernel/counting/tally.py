@@ -23,13 +23,18 @@ class Tally:
     def __init__(self, at_once: int = _AT_ONCE) -> None:
         self._at_once = at_once
         self._waiting: list[NDArray[Any]] = []
+        self._people: list[Integers] = []
         self._rows = 0
         self._codes: Integers = np.zeros(0, np.int64)
         self._counts: Integers = np.zeros(0, np.int64)
 
-    def add(self, codes: NDArray[Any]) -> None:
-        """Take some more codes; nothing else may change them from now on."""
+    def add(self, codes: NDArray[Any], people: Integers | None = None) -> None:
+        """Take some more codes, of one person each or of several.
+
+        Nothing else may change the codes from now on. All pieces say of how many people, or none.
+        """
         self._waiting.append(codes)
+        self._people += [] if people is None else [people]
         self._rows += len(codes)
         if self._rows >= max(self._at_once, len(self._codes)):
             self._merge()
@@ -42,8 +47,9 @@ class Tally:
     def _merge(self) -> None:
         if not self._rows:
             return
-        codes, counts = _run_lengths(np.concatenate(self._waiting))
-        self._waiting, self._rows = [], 0
+        rows = np.concatenate(self._waiting)
+        codes, counts = _sums(rows, self._people) if self._people else _run_lengths(rows)
+        self._waiting, self._people, self._rows = [], [], 0
         if len(self._codes):
             codes, counts = _merged(self._codes, self._counts, codes, counts)
         self._codes, self._counts = codes, counts
@@ -53,6 +59,13 @@ def _run_lengths(codes: NDArray[Any]) -> tuple[Integers, Integers]:
     codes.sort()
     starts = _starts(codes)
     return codes[starts].astype(np.int64), np.diff(starts, append=len(codes))
+
+
+def _sums(codes: NDArray[Any], people: list[Integers]) -> tuple[Integers, Integers]:
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    starts = _starts(codes)
+    return codes[starts].astype(np.int64), np.add.reduceat(np.concatenate(people)[order], starts)
 
 
 def _merged(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -59,13 +59,15 @@ def _plain_text(value: Any) -> str | None:
 
 
 def _time_text(value: Any) -> str | None:
-    """A time, in UTC if it has a zone; a period or an interval of pandas as it is printed."""
+    """A time, in UTC if it has a zone; a time of day; a period or interval of pandas as printed."""
     import pandas as pd
 
     if isinstance(value, np.datetime64):
         value = pd.Timestamp(value)
     if isinstance(value, datetime):
         return str(value if value.tzinfo is None else value.astimezone(UTC))
+    if isinstance(value, time):  # an offset without a day is none
+        return str(value) if value.tzinfo is None else None
     return str(value) if isinstance(value, pd.Period | pd.Interval) else None
 
 

@@ -34,7 +34,7 @@ def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
     if isinstance(data, Counts):
         _lay_out(data, dense)
     else:
-        count_rows(data.columns, dense)
+        count_rows(data, dense)
     return dense
 
 
@@ -43,7 +43,7 @@ def projected(data: Holding, views: Sequence[View]) -> Holding:
     shape = tuple(view.size for view in views)
     if isinstance(data, CodedColumns):
         columns = tuple(_seen(data.columns[view.axis], view) for view in views)
-        return CodedColumns(shape, columns)
+        return CodedColumns(shape, columns, data.people)
     along = np.unravel_index(data.codes, data.shape)
     codes = np.ravel_multi_index([view.groups[along[view.axis]] for view in views], shape)
     distinct, place = np.unique(codes, return_inverse=True)
@@ -101,7 +101,8 @@ def split_data(data: Holding, partition: Partition) -> list[Holding]:
 def _taken(data: Holding, rows: NDArray[np.intp]) -> Holding:
     if isinstance(data, Counts):
         return Counts(data.shape, data.codes[rows], data.counts[rows])
-    return CodedColumns(data.shape, tuple(column[rows] for column in data.columns))
+    people = None if data.people is None else data.people[rows]
+    return CodedColumns(data.shape, tuple(column[rows] for column in data.columns), people)
 
 
 def _chunks(data: Holding) -> list[tuple[Codes, NDArray[np.int64]]]:
@@ -111,10 +112,8 @@ def _chunks(data: Holding) -> list[tuple[Codes, NDArray[np.int64]]]:
             (np.unravel_index(data.codes[i : i + _CHUNK], data.shape), data.counts[i : i + _CHUNK])
             for i in range(0, len(data.codes), _CHUNK)
         ]
+    people = data.people_of_rows()
     return [
-        (
-            tuple(column[i : i + _CHUNK] for column in data.columns),
-            np.ones(len(data.columns[0][i : i + _CHUNK]), np.int64),
-        )
-        for i in range(0, len(data.columns[0]), _CHUNK)
+        (tuple(column[i : i + _CHUNK] for column in data.columns), people[i : i + _CHUNK])
+        for i in range(0, len(people), _CHUNK)
     ]

@@ -32,7 +32,7 @@ def pins_of(schema: Schema) -> dict[str, Any]:
     A schema that names its dataset speaks of people: each table of the dataset has its own id
     column and `max_rows`, or one row per person, so these are not pinned.
     """
-    unit = None if schema.unit is None else str(schema.unit)
+    unit = None if schema.unit is None and schema.counts is None else schema.protects
     return {
         "dataset": schema.dataset_name,
         "neighbours": schema.neighbours,
