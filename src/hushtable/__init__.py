@@ -18,6 +18,8 @@ _HOMES = {
     "Schema": "hushtable.schema",
     "publish": "hushtable.publishing",
     "curate": "hushtable.publishing",
+    "check": "hushtable.checking",
+    "CheckReport": "hushtable.checking",
     "plan": "hushtable.planner",
     "plan_on_proxy": "hushtable.evaluation.proxy",
     "ProxyPlan": "hushtable.evaluation.proxy",
@@ -38,6 +40,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from hushtable import workload
     from hushtable.auditing.audit import Audit, audit
+    from hushtable.checking import CheckReport, check
     from hushtable.errors import HushError, NoisyRowsWarning
     from hushtable.evaluation.evaluate import Evaluation, evaluate
     from hushtable.evaluation.proxy import ProxyPlan, plan_on_proxy
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Audit",
+    "CheckReport",
     "CsvFormat",
     "Evaluation",
     "HushError",
@@ -62,6 +66,7 @@ __all__ = [
     "Schema",
     "Synthesizer",
     "audit",
+    "check",
     "curate",
     "evaluate",
     "open",

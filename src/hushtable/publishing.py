@@ -91,15 +91,12 @@ def publish(
     not private.
     """
     step = progress or _ignore
-    schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
-    _check_schema(schema)
+    schema, amount, target = check_beforehand(schema, epsilon, out, ledger)
     declared = {"workload": workload, "people": people, "typical": typical, "proxy": proxy}
     if public and proxy is None:
         raise OptionError("public says that a proxy is: there is no proxy")
     if proxy is not None:
         declared |= {"private": data, "public": public, "csv": csv}
-    _check_target(target)  # planning and trying may take minutes
-    _check_budget(schema, ledger, amount)
     if mechanism == AUTO:
         step("plan" if proxy is None else "try")
     name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, declared)
@@ -131,6 +128,23 @@ def publish(
         raise
     step("done")
     return Release(target, Manifest.of(manifest, schema, amount))
+
+
+def check_beforehand(
+    schema: Schema | str | Path,
+    epsilon: EpsilonLike,
+    out: str | Path,
+    ledger: str | Path | None = None,
+) -> tuple[Schema, Fraction, Path]:
+    """Refuse what can be refused at once: a draft, a name that is taken, an ε that is not left.
+
+    What follows, planning or looking at the table, may take minutes.
+    """
+    schema, amount, target = _loaded(schema), parse_epsilon(epsilon), Path(out)
+    _check_schema(schema)
+    _check_target(target)
+    _check_budget(schema, ledger, amount)
+    return schema, amount, target
 
 
 def curate(

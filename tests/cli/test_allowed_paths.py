@@ -21,6 +21,7 @@ hierarchy = "../secret/h.csv"
 
 USES: dict[tuple[str, ...], list[str]] = {
     ("publish",): ["t.csv", "--schema", "s.toml", "-e", "1", "-m", "basic", "-o", "out"],
+    ("check",): ["t.csv", "--schema", "s.toml"],
     ("plan",): ["s.toml", "-e", "1"],
     ("budget",): ["s.toml"],
     ("schema", "check"): ["s.toml"],

@@ -172,7 +172,7 @@ def test_a_draft_describes_what_it_sees(hush: Hush, own: Path) -> None:
     assert told["attributes"] == ["age", "height", "town"]
     assert set(told["left_out"]) == {"id", "note"}
     schema = hush("schema", "check", own / "t.toml", "--json").json["schema"]
-    assert schema["attribute"][0]["range"] == [0, 89]
+    assert schema["attribute"][0]["range"] == [0, 99]
     assert schema["attribute"][2]["values"] == ["A", "B"]
     assert hush("schema", "draft", own / "t.csv", "-o", own / "t.toml").code == 2  # is there
 

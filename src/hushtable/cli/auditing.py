@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.owner import allow_option, key_values
+from hushtable.cli.options import allow_option, key_values
 from hushtable.cli.show import print_json, print_table, row_bar, say
 from hushtable.errors import OptionError
 

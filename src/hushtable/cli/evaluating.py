@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.owner import csv_options
+from hushtable.cli.options import csv_options
 from hushtable.cli.show import open_release, print_json, print_table, say, step_bar
 from hushtable.errors import OptionError
 

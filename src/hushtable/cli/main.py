@@ -14,10 +14,13 @@ from hushtable import __version__
 from hushtable.cli import (
     analyst,
     auditing,
+    budgeting,
+    checking,
     evaluating,
-    owner,
     planning,
+    publishing,
     reproducing,
+    schemas,
     signals,
     trying,
 )
@@ -49,15 +52,15 @@ def schema_group() -> None:
     """Write and check the public description of a table."""
 
 
-for _command in (trying.demo, planning.plan, owner.publish, owner.budget, trying.generate):
+for _command in (checking.check, planning.plan, publishing.publish, budgeting.budget):
     app.add_command(_command)
 for _command in (analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
-for _command in (evaluating.evaluate, auditing.audit):
+for _command in (evaluating.evaluate, auditing.audit, trying.demo, trying.generate):
     app.add_command(_command)
-schema_group.add_command(owner.schema_draft)
-schema_group.add_command(owner.schema_check)
-schema_group.add_command(owner.schema_import)
+schema_group.add_command(schemas.schema_draft)
+schema_group.add_command(schemas.schema_check)
+schema_group.add_command(schemas.schema_import)
 
 
 def run(name: str = "hush") -> NoReturn:

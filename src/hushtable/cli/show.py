@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,17 @@ def print_table(
     if not console.is_terminal:
         console.width = 200
     console.print(table)
+
+
+def print_points(lines: Iterable[str]) -> None:
+    """Print a list of sentences; on a terminal, none is cut within a word."""
+    import shutil
+    from textwrap import wrap
+
+    width = max(20, shutil.get_terminal_size().columns) if sys.stdout.isatty() else sys.maxsize
+    for line in lines:
+        for part in wrap(f"- {plain(line)}", width, subsequent_indent="  "):
+            say(part)
 
 
 def print_result(result: ResultTable, most: int = 1000) -> None:

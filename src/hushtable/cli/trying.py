@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.owner import STEPS, check_new, key_values
+from hushtable.cli.options import check_new, key_values
+from hushtable.cli.publishing import STEPS
 from hushtable.cli.show import print_json, print_table, row_bar, say, step_bar
 from hushtable.errors import OptionError
 

@@ -1,0 +1,164 @@
+"""The command that spends: publish."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.checking import looked, print_report
+from hushtable.cli.options import (
+    allow_option,
+    check_can_ask,
+    confirmed,
+    csv_options,
+    data_argument,
+    epsilon_text,
+    key_values,
+    ledger_option,
+    proxy_options,
+)
+from hushtable.cli.show import print_json, say, step_bar
+
+if TYPE_CHECKING:
+    from hushtable.checking import CheckReport
+    from hushtable.kernel.counting import CsvFormat
+
+STEPS = {
+    "plan": "planning",
+    "try": "trying mechanisms",
+    "count": "counting the table",
+    "pay": "paying from the ledger",
+    "draw": "drawing noise",
+    "write": "writing the release",
+    "publish": "publishing",
+    "record": "recording",
+}
+
+
+@click.command()
+@data_argument
+@click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
+@click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
+@click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
+@click.option("--mechanism", "-m", default="auto", show_default=True, help="How to publish.")
+@click.option("--workload", "-w", help="What auto should be best for.  [default: everyday]")
+@click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
+@click.option("--typical", type=float, help="About how many rows a used cell has: for auto.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
+@proxy_options
+@ledger_option
+@allow_option
+@csv_options
+@click.option("--check", "look_first", is_flag=True, help="Run hush check first, then ask.")
+@click.option("--yes", is_flag=True, help="With --check: publish without asking.")
+@json_option
+def publish(
+    data: str,
+    schema: Path,
+    epsilon: str,
+    out: Path,
+    mechanism: str,
+    workload: str | None,
+    people: int | None,
+    typical: float | None,
+    settings: tuple[str, ...],
+    proxy: str | None,
+    public: bool,
+    ledger: Path | None,
+    allow_paths: tuple[Path, ...],
+    csv: CsvFormat,
+    look_first: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
+
+    With --proxy, auto publishes what is best on public rows that are like DATA. DATA itself, or a
+    file that a private table was published from, is refused as a proxy.
+
+    Whatever rows DATA has, it is published: to see beforehand how many would count, use hush check,
+    or --check. Whoever then declines has spent nothing; the exit code is 0.
+
+    Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
+    """
+    from hushtable.kernel.privacy.dataset_ledger import open_ledger
+    from hushtable.publishing import check_beforehand
+    from hushtable.publishing import publish as publish_table
+    from hushtable.query.literal import sql_name
+    from hushtable.release.accuracy import accuracy_of
+    from hushtable.schema import Schema
+
+    described = Schema.load(schema, allow_paths=allow_paths)
+    report = None
+    if look_first:
+        check_can_ask(as_json=as_json, yes=yes)
+        check_beforehand(described, epsilon, out, ledger)
+        report = looked(data, described, csv, as_json)
+        if not _agreed(report, as_json=as_json, yes=yes):
+            say("not published, nothing spent")
+            return
+    steps = STEPS if proxy else {step: words for step, words in STEPS.items() if step != "try"}
+    with step_bar(steps, quiet=as_json) as progress:
+        release = publish_table(
+            data,
+            described,
+            epsilon=epsilon,
+            out=out,
+            mechanism=mechanism,
+            workload=workload,
+            people=people,
+            typical=typical,
+            proxy=proxy,
+            public=public,
+            settings=key_values(settings),
+            ledger=ledger,
+            csv=csv,
+            progress=progress,
+        )
+    state, accuracy = open_ledger(described, ledger).state(), accuracy_of(release)
+    if as_json:
+        print_json(
+            {
+                "release": str(out),
+                "mechanism": release.mechanism,
+                "epsilon": release.manifest["privacy"]["epsilon"],
+                "left": epsilon_text(state.left),
+                **accuracy.facts(),
+                **({} if report is None else {"check": report.to_dict()}),
+            }
+        )
+        return
+    say(f"published {out} by {release.mechanism}: ε = {epsilon_text(release.epsilon)} spent,")
+    errors = ", ".join(f"{error} for {what}" for what, error in accuracy.lines())
+    left, total = epsilon_text(state.left), epsilon_text(state.budget)
+    say(f"{left} of {total} left; standard errors: {errors}")
+    _print_usefulness(release.manifest.get("plan"))
+    # Whoever wrote the schema named the table: what is pasted must be one word to the shell.
+    asked = shlex.join([str(out), f"SELECT COUNT(*) FROM {sql_name(described.name)}"])
+    say(f"try: hush query {asked}")
+
+
+def _agreed(report: CheckReport, *, as_json: bool, yes: bool) -> bool:
+    """Show what was found, and whether the owner wants to publish."""
+    if not as_json:
+        print_report(report)
+        say()
+    return confirmed("publish?", yes=yes)
+
+
+def _print_usefulness(plan: Any) -> None:
+    """From how many people on the answers of what `auto` chose are useful."""
+    from hushtable.families.forecast import about
+
+    if plan:
+        needed = about(plan["recommended"]["useful_from"])
+        say(f"for {plan['workload']} questions it is useful from about {needed} people on")
+        if "proxy" in plan:
+            error = plan["recommended"]["rmse"]
+            say(f"on the proxy it was the best, with a standard error of {error:.3g}")
+        for note in plan.get("notes", ()):
+            say(note)
