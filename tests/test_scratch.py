@@ -115,6 +115,7 @@ AGES = Schema.from_dict(
 )
 
 
+@pytest.mark.usefixtures("databases_as_ever")
 @pytest.mark.parametrize("name", ["plain.csv", "quoted.csv", "packed.csv.gz", "latin.csv"])
 def test_nothing_of_a_csv_file_is_written_to_disk(
     name: str, temporary: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any
@@ -127,9 +128,9 @@ def test_nothing_of_a_csv_file_is_written_to_disk(
     seen: list[list[Path]] = []
 
     class Watching(count.Tally):
-        def add(self, codes: Any) -> None:
+        def add(self, codes: Any, people: Any = None) -> None:
             seen.append([found for found in temporary.rglob("*") if found.is_file()])
-            super().add(codes)
+            super().add(codes, people)
 
     monkeypatch.setattr(count, "Tally", Watching)
     form = CsvFormat(encoding="latin-1") if name == "latin.csv" else None
