@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from hushtable.kernel.curator.holding import dense_counts, part_counts, projecte
 from hushtable.schema import Schema
 
 MOST = 3
+ODD = ("true", "1,000")
+"""What is no number of people, and what is one though no other number is written so."""
 FROM = {"name": "from", "kind": "nominal", "values": ["a", "b"], "outside": "drop"}
 TO = {"name": "to", "kind": "ordinal", "range": [0, 2]}
 
@@ -39,10 +42,10 @@ def schema(most: int = MOST, **more: Any) -> Schema:
 
 def people_of(value: Any, most: int) -> int:
     """As documented: whole numbers of people count, up to the largest."""
-    number = None if value == "true" else slow_number(value)  # which is no number of people
-    if number is None or number < 0 or math.isinf(number) or number != math.floor(number):
+    number = {"true": None, "1,000": 1000.0}.get(value) if value in ODD else slow_number(value)
+    if number is None or number < 0 or (number < math.inf and number != math.floor(number)):
         return 0
-    return min(int(number), most)
+    return most if number > most else int(number)
 
 
 def slow_cells(rows: Sequence[tuple[Any, Any, Any]], most: int) -> Counter[int]:
@@ -127,6 +130,45 @@ def test_one_person_more_changes_one_count_by_one_at_most() -> None:
         newcomer = [*rows, ("b", 1, 1)]
         after = counted(columns(newcomer, pa.int64()), described)
         assert after - before == {4: 1} and before - after == {}
+
+
+HALVES = 2**1024 - 2**970
+"""The first whole number that a float takes for infinite."""
+
+WAYS: dict[str, Callable[[int], str]] = {
+    "plain": str,
+    "float": lambda n: f"{n}.0",
+    "power": lambda n: f"{n:.11e}",
+    "commas": lambda n: f"{n:,}",
+    "commas and a point": lambda n: f"{n:,}.00",
+    "blanks": lambda n: f"{n:,}".replace(",", "\u202f"),
+    "apostrophes": lambda n: f"{n:,}".replace(",", "'"),
+    "lakhs": lambda n: re.sub(r"(?<=[0-9])(?=([0-9]{2})*[0-9]{3}$)", ",", str(n)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_person_more_is_one_more_however_numbers_are_written(way: str) -> None:
+    """Also where that makes a number longer by a digit and a mark."""
+    ends = [10**digits for digits in range(1, 9)]
+    numbers = sorted({0, 1, 2, *(end + step for end in ends for step in (-1, 0, 1))})
+    rows = [("a", 0, WAYS[way](number)) for number in numbers]
+    held = code_table(columns(rows, pa.string()), schema(10**9))
+    assert held.people is not None and held.people.tolist() == numbers[1:]
+
+
+def test_a_number_too_long_for_any_type_is_one_above_the_largest() -> None:
+    for number in (2**53, 2**64, HALVES - 1, HALVES, 10**400):
+        rows = [("a", 0, str(number))]
+        assert counted(columns(rows, pa.string()), schema()) == {0: MOST}
+
+
+def test_a_type_that_rounds_numbers_of_people_is_refused() -> None:
+    """In 32 bits, 16,777,219 is two more than 16,777,218; in 16 bits, 65,520 is infinite."""
+    for kind in (pa.float32(), pa.float16()):
+        table = columns([("a", 0, None)], kind)
+        with pytest.raises(DataError, match="'n' is of type float32, which rounds"):
+            counted(table, schema())
 
 
 def test_a_cell_of_nobody_is_as_empty_as_one_that_no_row_names() -> None:

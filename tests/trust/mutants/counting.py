@@ -47,6 +47,27 @@ COUNTING = [
         (f"{OF_COUNTS}::test_people_are_counted_as_if_each_had_a_row",),
     ),
     Mutant(
+        "an infinite number of people counted as nobody",
+        "kernel/counting/bound.py",
+        "counts = (number >= 0) & whole",
+        'counts = (number >= 0) & (number < float("inf")) & whole',
+        (f"{OF_COUNTS}::test_a_number_too_long_for_any_type_is_one_above_the_largest",),
+    ),
+    Mutant(
+        "numbers of people with marks between their digits counted as nobody",
+        "kernel/counting/bound.py",
+        "(text.re_search(_GROUPED), whole)",
+        "(text.re_search(_GROUPED), number)",
+        (f"{OF_COUNTS}::test_one_person_more_is_one_more_however_numbers_are_written",),
+    ),
+    Mutant(
+        "numbers of people taken from a type that rounds them",
+        "kernel/counting/bound.py",
+        "if kind.is_floating() and kind.nbytes < 8:",
+        "if False:",
+        (f"{OF_COUNTS}::test_a_type_that_rounds_numbers_of_people_is_refused",),
+    ),
+    Mutant(
         "people parted from their rows when data are split",
         "kernel/curator/holding.py",
         "None if data.people is None else data.people[rows]",

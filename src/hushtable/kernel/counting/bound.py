@@ -22,6 +22,10 @@ from hushtable.schema import CountColumn, Schema
 PEOPLE = "people"
 """The column that says how many people a row stands for, in tables of counts."""
 
+# Marks between digits: by threes, or, as in India, by twos before the last three.
+_MARK = "[,'’ \u00a0\u202f]"
+_GROUPED = f"^[0-9]{{1,3}}({_MARK}[0-9]{{2,3}})*{_MARK}[0-9]{{3}}([.]0*)?$"
+
 
 def fresh_salt() -> str:
     """128 bits of the operating system, as text."""
@@ -71,7 +75,8 @@ def miscounts(table: Any, schema: Schema) -> dict[str, Any]:
     assert schema.counts is not None
     number = _written_number(_count_column(table, schema), schema.counts)
     whole = number == engine_function("trunc", ("float64",), "float64")(number)  # never fails
-    counts = (number >= 0) & (number < float("inf")) & whole
+    # Infinite is above the largest too: so is read what has more digits than a float.
+    counts = (number >= 0) & whole
     return {"invalid": ~counts.fill_null(False), "above": number > schema.counts.most}
 
 
@@ -101,15 +106,26 @@ def _count_column(table: Any, schema: Schema) -> Any:
 
 
 def _written_number(column: Any, counts: CountColumn) -> Any:
-    """The number in a column of counts as a float; NULL for what is none."""
+    """The number in a column of counts as a float; NULL for what is none.
+
+    Behind 999 comes 1,000: were it no number, one person more would take all the others along.
+    """
+    import ibis
+
     kind = column.type()
-    if kind.is_string():
-        return stripped(column).try_cast("float64")
-    if not (kind.is_numeric() or kind.is_null()):
-        shown = type(kind).__name__.lower()
-        line = f"column {counts.column!r} is of type {shown}; the schema says it counts people"
+    shown = f"column {counts.column!r} is of type {type(kind).__name__.lower()}"
+    if not (kind.is_string() or kind.is_numeric() or kind.is_null()):
+        line = f"{shown}; the schema says it counts people"
         raise ColumnError(counts.column, line=line)
-    return column.try_cast("float64")
+    if kind.is_floating() and kind.nbytes < 8:  # one person more may be 64 more, or infinite
+        line = f"{shown}, which rounds large numbers of people; store it as integers"
+        raise ColumnError(counts.column, line=line)
+    text = stripped(column) if kind.is_string() else column
+    number = text.try_cast("float64")
+    if kind.is_string():
+        whole = text.re_replace("[^0-9.]", "").try_cast("float64")
+        number = ibis.cases((text.re_search(_GROUPED), whole), else_=number)
+    return number.nullif(float("nan"))  # to the engine, NaN equals NaN
 
 
 def rows_of_people(table: Any, schema: Schema) -> Any:
