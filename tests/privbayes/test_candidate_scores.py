@@ -66,7 +66,7 @@ def largest_changes(measure: Any, shape: tuple[int, int]) -> tuple[int, int]:
 def measures(shape: tuple[int, int]) -> list[Any]:
     found: list[Any] = [Distance()]
     found += [Information(limit, binary=min(shape) == 2) for limit in (2, 6)]
-    return found + ([Assignment()] if shape[1] == 2 else [])
+    return found + ([Assignment(), Assignment(3)] if shape[1] == 2 else [])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -149,6 +149,13 @@ def test_f_is_the_best_assignment() -> None:
             for assigned in map(np.array, itertools.product((0, 1), repeat=len(table)))
         )
         assert Assignment().of(table) == -UNIT * best
+
+
+def test_f_takes_no_memory_for_people_that_a_table_of_counts_names() -> None:
+    """Such a table of two rows may name thousands of millions."""
+    rows = Assignment().limit
+    assert Assignment().of(np.array([[2**50, 0], [0, 2**50]])) == -UNIT // 2 * rows
+    assert Assignment().of(np.array([[rows // 2, 0], [0, 2**50]])) == 0
 
 
 def test_scores_of_huge_tables_do_not_overflow() -> None:

@@ -49,7 +49,7 @@ PRIVBAYES = [
     Mutant(
         "information of rows beyond the limit",
         "kernel/curator/network_scores.py",
-        "np.minimum(np.cumsum(table), self.limit)",
+        "np.minimum(np.cumsum(table), limit)",
         "np.cumsum(table)",
         _BOUNDS,
     ),
@@ -66,6 +66,13 @@ PRIVBAYES = [
         "def moving(self) -> int:\n        return UNIT",
         "def moving(self) -> int:\n        return UNIT // 2",
         _BOUNDS,
+    ),
+    Mutant(
+        "assignments that take memory for every person of a table of counts",
+        "kernel/curator/network_scores.py",
+        "        table = _cut(table, self.limit)\n        rows = int(table.sum())\n        # best",
+        "        rows = int(table.sum())\n        # best",
+        (f"{PRIVBAYES_SCORES}::test_f_takes_no_memory_for_people_that_a_table_of_counts_names",),
     ),
     Mutant(
         "measures of anyone's own",

@@ -118,9 +118,8 @@ class Information:
         return math.ceil(UNIT * (one if self.binary else both)) + 3
 
     def of(self, table: JointCounts) -> int:
-        cut = np.minimum(np.cumsum(table), self.limit)
-        table = np.diff(cut, prepend=0).reshape(table.shape)
-        rows = int(cut[-1])
+        table = _cut(table, self.limit)
+        rows = int(table.sum())
         if not rows:
             return 0
         within, parents, child = (_sum_of_logs(c) for c in (table, table.sum(1), table.sum(0)))
@@ -136,8 +135,12 @@ class Assignment:
     (n − 2k₀)₊ + (n − 2k₁)₊: a row that enters changes n by one and at most one k by one, so each
     term by at most one; a row that moves lowers at most one k and raises at most one, so the sum
     changes by at most two, for every assignment and so for the best. Halved: one row, both times.
+
+    It takes memory for every row, of which a table of counts may name any number: as above, at most
+    `limit` of them are looked at, and a row that enters or moves is again one that does, or none.
     """
 
+    limit: int = 2**24
     name: str = "F"
 
     @property
@@ -149,6 +152,7 @@ class Assignment:
         return UNIT
 
     def of(self, table: JointCounts) -> int:
+        table = _cut(table, self.limit)
         rows = int(table.sum())
         # best[k]: the largest k₁ among assignments with k₀ = k, beyond half of the rows pooled.
         half = rows // 2 + 1
@@ -163,6 +167,11 @@ class Assignment:
         k0, k1 = np.arange(half + 1)[best >= 0], best[best >= 0]
         short = np.maximum(rows - 2 * k0, 0) + np.maximum(rows - 2 * k1, 0)
         return -(UNIT // 2) * int(short.min())
+
+
+def _cut(table: JointCounts, limit: int) -> JointCounts:
+    """As many rows of a table as that, those of its first cells."""
+    return np.diff(np.minimum(np.cumsum(table), limit), prepend=0).reshape(table.shape)
 
 
 MEASURES: tuple[type, ...] = (Distance, Information, Assignment)
