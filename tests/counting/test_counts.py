@@ -171,6 +171,14 @@ def test_a_type_that_rounds_numbers_of_people_is_refused() -> None:
             counted(table, schema())
 
 
+def test_a_column_of_nulls_counts_nobody_like_one_of_a_known_type() -> None:
+    """One value more, and a frame gives the column another type: neither is refused."""
+    rows = [("a", 0, None), ("b", 1, None)]
+    for data in (columns(rows, pa.null()), pl.from_arrow(columns(rows, pa.null()))):
+        assert counted(data, schema()) == {}
+        assert len(code_table(data, schema()).columns[0]) == 0
+
+
 def test_a_cell_of_nobody_is_as_empty_as_one_that_no_row_names() -> None:
     nobody = columns([("a", 0, 0), ("a", 1, -4), ("b", 2, 1)], pa.int64())
     somebody = columns([("b", 2, 1)], pa.int64())

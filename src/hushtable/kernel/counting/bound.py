@@ -112,6 +112,8 @@ def _written_number(column: Any, counts: CountColumn) -> Any:
     """
     import ibis
 
+    if column.type().is_unknown() and "TIMESTAMP" not in str(column.type()):
+        column = column.cast("string")  # so the engine calls a column of nulls, too
     kind = column.type()
     shown = f"column {counts.column!r} is of type {type(kind).__name__.lower()}"
     if not (kind.is_string() or kind.is_numeric() or kind.is_null()):
