@@ -25,7 +25,8 @@ from hushtable.errors import DataError, LedgerError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
 from hushtable.kernel.counting import CodedColumns, code_table
-from hushtable.kernel.curator import Marginal, View
+from hushtable.kernel.counting.joint import JointCounter
+from hushtable.kernel.curator import Marginal, View, holding
 from hushtable.kernel.curator.holding import dense_counts, part_counts, projected, split_data
 from hushtable.schema import Schema
 
@@ -163,6 +164,13 @@ def test_a_number_too_long_for_any_type_is_one_above_the_largest() -> None:
         assert counted(columns(rows, pa.string()), schema()) == {0: MOST}
 
 
+def test_what_is_no_number_counts_nobody_in_text_and_in_floats() -> None:
+    """To the engine, NaN is whole and above all other numbers."""
+    for kind, values in ((pa.float64(), [math.nan, 2.0]), (pa.string(), ["NaN", "-nan", "2"])):
+        rows = [("a", 0, value) for value in values]
+        assert counted(columns(rows, kind), schema()) == {0: 2}
+
+
 def test_a_type_that_rounds_numbers_of_people_is_refused() -> None:
     """In 32 bits, 16,777,219 is two more than 16,777,218; in 16 bits, 65,520 is infinite."""
     for kind in (pa.float32(), pa.float16()):
@@ -265,6 +273,23 @@ def test_people_stay_with_their_rows_in_projections_and_parts() -> None:
     origins, goals = (Marginal((2, 3), [View(i, np.arange(n))]) for i, n in enumerate((2, 3)))
     assert [dense_counts(part, (2, 3)).sum() for part in split_data(HELD, origins)] == [12, 3]
     assert part_counts(HELD, goals).tolist() == [1, 0, 14]
+
+
+def test_people_stay_with_their_rows_where_these_are_read_piece_by_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goals = Marginal((2, 3), [View(1, np.arange(3))])
+    for size in (1, 2, 3):
+        monkeypatch.setattr(holding, "_CHUNK", size)
+        assert part_counts(HELD, goals).tolist() == [1, 0, 14]
+        assert [dense_counts(part, (2, 3)).sum() for part in split_data(HELD, goals)] == [1, 0, 14]
+
+
+def test_scores_of_candidates_are_those_of_people() -> None:
+    origins, goals = (View(i, np.arange(n)) for i, n in enumerate((2, 3)))
+    found = []
+    JointCounter(HELD).tables([origins], [goals], lambda _, counts: found.append(counts.tolist()))
+    assert found == [[[0, 0, 12], [1, 0, 2]]]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -68,6 +68,27 @@ COUNTING = [
         (f"{OF_COUNTS}::test_a_type_that_rounds_numbers_of_people_is_refused",),
     ),
     Mutant(
+        "what is no number counted as the largest number of people",
+        "kernel/counting/bound.py",
+        'return number.nullif(float("nan"))',
+        "return number",
+        (f"{OF_COUNTS}::test_what_is_no_number_counts_nobody_in_text_and_in_floats",),
+    ),
+    Mutant(
+        "people of the first piece of rows taken for those of all pieces",
+        "kernel/curator/holding.py",
+        "for column in data.columns), people[i : i + _CHUNK])",
+        "for column in data.columns), people[: len(people[i : i + _CHUNK])])",
+        (f"{OF_COUNTS}::test_people_stay_with_their_rows_where_these_are_read_piece_by_piece",),
+    ),
+    Mutant(
+        "candidates scored by rows and not by people",
+        "kernel/counting/joint.py",
+        "counts[codes[i], column[i]] += people[i]",
+        "counts[codes[i], column[i]] += 1",
+        (f"{OF_COUNTS}::test_scores_of_candidates_are_those_of_people",),
+    ),
+    Mutant(
         "people parted from their rows when data are split",
         "kernel/curator/holding.py",
         "None if data.people is None else data.people[rows]",
