@@ -25,7 +25,12 @@ from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.paths import files_of
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
-from hushtable.kernel.privacy.dataset_ledger import check_first, ledger_path, open_ledger
+from hushtable.kernel.privacy.dataset_ledger import (
+    change_lines,
+    check_first,
+    ledger_path,
+    open_ledger,
+)
 from hushtable.kernel.privacy.ledger import Ledger, Reservation
 from hushtable.kernel.privacy.loss import (
     EpsilonLike,
@@ -51,6 +56,10 @@ if TYPE_CHECKING:
 
 class LedgerWarning(UserWarning):
     """The ledger works, but guards less than it should."""
+
+
+class ChangedSchemaWarning(UserWarning):
+    """An attribute has other values than when it was released before."""
 
 
 Progress = Callable[[str], None]
@@ -259,7 +268,10 @@ def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -
     path = ledger_path(schema, ledger)
     check_first(schema, path)
     if path.exists():
-        open_ledger(schema, path).check(amount)
+        books = open_ledger(schema, path)
+        books.check(amount)
+        for line in change_lines(schema, books.state()):
+            warnings.warn(line, ChangedSchemaWarning, stacklevel=2)
     elif amount > schema.budget:
         asked, budget = format_epsilon(amount), format_epsilon(schema.budget)
         raise BudgetError(f"epsilon {asked} is more than the schema's whole budget of {budget}")

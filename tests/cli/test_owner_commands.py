@@ -87,8 +87,11 @@ def test_a_budget_without_a_ledger_is_all_left_and_makes_none(hush: Hush, own: P
 
 def test_the_budget_can_be_raised_but_not_lowered(hush: Hush, own: Path) -> None:
     hush(*publish(own, "-e", "3", "-o", own / "a.release"))
-    assert hush("budget", own / "census.toml", "--raise", "2").code == 2
-    assert hush("budget", own / "census.toml", "--raise", "3.5", "--json").json["left"] == "0.5"
+    assert hush("budget", own / "census.toml", "--raise", "2", "--yes").code == 2
+    assert (
+        hush("budget", own / "census.toml", "--raise", "3.5", "--yes", "--json").json["left"]
+        == "0.5"
+    )
     assert hush(*publish(own, "-e", "0.5", "-o", own / "b.release")).code == 0
 
 
@@ -105,7 +108,7 @@ def test_a_second_budget_needs_a_reason(hush: Hush, own: Path) -> None:
     copy = (own / "census.toml").rename(own / "copy.toml")
     for asked in (
         ["budget", copy],
-        ["budget", copy, "--raise", "9"],
+        ["budget", copy, "--raise", "9", "--yes"],
         ["budget", copy, "--restart"],
         ["publish", own / "census.parquet", "-s", copy, "-e", "1", "-o", own / "b.release"],
     ):

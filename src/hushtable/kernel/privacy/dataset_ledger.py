@@ -1,13 +1,15 @@
-"""The ledger of a schema's dataset: where it is, and what it pins."""
+"""The ledger of a schema's dataset: where it is, what it pins, and what schemas were before."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 from hushtable.errors import OptionError
 from hushtable.kernel.privacy.anchor import Spender
+from hushtable.kernel.privacy.history import Entry, LedgerState, canonical
 from hushtable.kernel.privacy.ledger import ONE_PERSON, Ledger
 from hushtable.schema import Schema
 
@@ -68,5 +70,51 @@ def open_ledger(
     """
     path = ledger_path(schema, ledger)
     budget = None if any_budget and path.exists() else schema.budget
-    spender = spender_of(schema)
-    return Ledger.open(path, budget=budget, why=why, spender=spender, **pins_of(schema))
+    return Ledger.open(
+        path,
+        budget=budget,
+        why=why,
+        spender=spender_of(schema),
+        attributes=fingerprints(schema),
+        **pins_of(schema),
+    )
+
+
+def fingerprints(schema: Schema) -> dict[str, str]:
+    """Of each attribute, what its values are and how they are read, but for the column's name."""
+    found = {}
+    for attribute in schema.to_dict()["attribute"]:
+        told = {key: value for key, value in attribute.items() if key not in ("name", "from")}
+        found[attribute["name"]] = hashlib.sha256(canonical(told).encode("ascii")).hexdigest()[:16]
+    return found
+
+
+def changed_attributes(schema: Schema, state: LedgerState) -> dict[str, Entry]:
+    """The attributes that were something else when they were last released, and that release.
+
+    The newest one of the same table counts, or else the newest one of another table of the dataset.
+    What was voided was never released.
+    """
+    made = [entry for entry in state.entries if entry.status != "void"]
+    own_last = sorted(made, key=lambda entry: entry.table == schema.name)  # otherwise as they came
+    last = {name: entry for entry in own_last for name in entry.attributes}
+    now = fingerprints(schema)
+    return {n: e for n, e in last.items() if n in now and now[n] != e.attributes[n]}
+
+
+def change_lines(schema: Schema, state: LedgerState) -> list[str]:
+    """A line for each earlier release that counted other values of an attribute than the schema."""
+    names: dict[str, list[str]] = {}
+    entries = {entry.id: entry for entry in state.entries}
+    for name, entry in changed_attributes(schema, state).items():
+        names.setdefault(entry.id, []).append(repr(name))
+    return [_change_line(listed, entries[id]) for id, listed in names.items()]
+
+
+def _change_line(names: list[str], entry: Entry) -> str:
+    has_changed = "is not what it was" if len(names) == 1 else "are not what they were"
+    where = f"{os.path.basename(entry.out) or entry.id}, table {entry.table!r}, {entry.time[:10]}"
+    return (
+        f"{', '.join(names)} {has_changed} when released before ({where}): other values, bins or"
+        " outside, so counts of the two cannot be compared or added up"
+    )

@@ -14,6 +14,9 @@ that was ever drawn.
 Ledgers of format 1 did not record `drawing`: a reservation in them may have drawn already. The
 first event that is written into such a ledger is an `upgrade`, which counts every reservation that
 is still open as drawn for.
+
+Which table was spent on, and what its attributes were, are notes beside a reservation. No rule
+depends on them, and software that does not know them passes over them.
 """
 
 from __future__ import annotations
@@ -68,6 +71,10 @@ class Entry:
     out: str
     epsilon: Fraction
     status: Status
+    table: str | None = None
+    """The table that was spent on; older software did not record it."""
+    attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """A fingerprint of what each attribute of its schema was; none of older software."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +199,14 @@ class History:
             raise ValueError("an id is used once")
         status: Status = "published" if event["kind"] == "spend" else "reserved"
         self.entries[event["id"]] = Entry(
-            event["id"], event["time"], event["mechanism"], event["out"], epsilon, status
+            event["id"],
+            event["time"],
+            event["mechanism"],
+            event["out"],
+            epsilon,
+            status,
+            event.get("table"),
+            dict(event.get("attributes", {})),
         )
         self.spent += epsilon
 

@@ -55,12 +55,14 @@ class Ledger:
         pins: dict[str, Any],
         warnings: list[str],
         spender: Spender | None = None,
+        attributes: Mapping[str, str] | None = None,
     ) -> None:
         self.path = path
         self.warnings = warnings
         self._pins = pins
         self._ledger: str = pins["ledger"]
         self._spender = spender
+        self._attributes = dict(attributes or {})
         self._anchor = Anchor(self._ledger, path, pins["dataset"], warnings, spender)
 
     @classmethod
@@ -75,12 +77,14 @@ class Ledger:
         create: bool = True,
         why: str | None = None,
         spender: Spender | None = None,
+        attributes: Mapping[str, str] | None = None,
     ) -> Ledger:
         """Open the ledger of a dataset; the first use pins what the schema says.
 
         A budget of None stands for whatever budget an existing ledger has. With a reason, `why`, a
         new ledger is made, though the dataset has or had another one. By the `spender` the ledger
-        is known again when the schema names another dataset.
+        is known again when the schema names another dataset. Its table, and fingerprints of its
+        attributes, are noted beside what is spent.
         """
         place, pins = place_of(path), {"dataset": dataset, "neighbours": neighbours, "unit": unit}
         warnings: list[str] = []
@@ -94,7 +98,7 @@ class Ledger:
             history, note = _load_newest(place, warnings)
             _check_pins(history, pins)
             _check_budget(history, budget)
-            ledger = cls(place, history.pins, warnings, spender)
+            ledger = cls(place, history.pins, warnings, spender, attributes)
             ledger._keep_note(history.head, note)
         return ledger
 
@@ -176,6 +180,8 @@ class Ledger:
 
     def _spend(self, kind: str, epsilon: Fraction, mechanism: str, out: str) -> Reservation:
         event = _spending(kind, epsilon, mechanism, out)
+        if self._spender is not None:
+            event |= {"table": self._spender.table, "attributes": self._attributes}
         mark = self._append(event)
         anchor = {"ledger": self._ledger, "hash": mark.hash}
         return Reservation(event["id"], parse_epsilon(epsilon), anchor)
