@@ -34,12 +34,13 @@ PUBLIC_MAPS = {
 }
 
 # What each part may import of the others; its own files are always allowed.
-SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "scratch", "text"}
+SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "progress", "scratch", "text"}
 READING = {"arrays", "errors", "kernel.maps.public", "kernel.privacy.noises", "schema", "text"}
 ANALYST = READING | {"forms", "kernel.privacy.loss", "query"}
 ALLOWED: dict[str, set[str]] = {
     "arrays": set(),
     "compiled": set(),
+    "progress": set(),
     "scratch": set(),
     "text": set(),
     "errors": {"text"},
@@ -62,17 +63,18 @@ ALLOWED: dict[str, set[str]] = {
     "families": {"errors", "families.mechanism"},
     "families.mechanism": ANALYST | {"kernel.curator", "release"},
     "families.forecast": ANALYST | {"workload"},
-    "families.ask": ANALYST | {"families.mechanism", "families.read", "kernel.curator", "release"},
+    "families.ask": ANALYST
+    | {"families.mechanism", "families.read", "kernel.curator", "progress", "release"},
     "families.read": ANALYST | {"families.forecast", "families.kernels", "release", "workload"},
     "families.kernels": {"arrays", "compiled", "kernel.maps.public"},
     "query": READING | {"query.haar_kernels"},
     "query.haar_kernels": {"arrays", "compiled", "kernel.maps.public"},
-    "release": ANALYST | {"__version__", "families", "scratch"},
+    "release": ANALYST | {"__version__", "families", "progress", "scratch"},
     # What will be asked, and how accurate the answers would be: every family forecasts by itself.
     "workload": {"arrays", "errors", "query", "schema"},
     "planner": ANALYST | {"families", "families.forecast", "workload"},
     "cli.signals": set(),
-    "cli.show": {"cli.signals", "errors", "query", "release", "text"},
+    "cli.show": {"cli.signals", "errors", "progress", "query", "release", "text"},
     "cli.analyst": {"cli.show", "errors", "families.read", "query", "release"},
 }
 # The end of the line: these may use everything.

@@ -27,14 +27,26 @@ def cores() -> int:
 # where there is work for them, which a small answer has not.
 
 
-def on_every_core(work: Callable[[_Task], _Done], tasks: Sequence[_Task]) -> list[_Done]:
-    """What becomes of each task, in their order; raises what a task raised."""
+def on_every_core(
+    work: Callable[[_Task], _Done],
+    tasks: Sequence[_Task],
+    tell: Callable[[int, int], None] | None = None,
+) -> list[_Done]:
+    """What becomes of each task, in their order; raises what a task raised.
+
+    Of several tasks, tells how many are done, and of how many.
+    """
     if len(tasks) < 2:
         return [work(task) for task in tasks]
     from concurrent.futures import ThreadPoolExecutor
 
+    made = []
     with ThreadPoolExecutor(min(len(tasks), cores())) as pool:
-        return list(pool.map(work, tasks))
+        for done in pool.map(work, tasks):
+            made.append(done)
+            if tell is not None:
+                tell(len(made), len(tasks))
+    return made
 
 
 def made_ahead(

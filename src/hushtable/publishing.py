@@ -41,6 +41,7 @@ from hushtable.kernel.privacy.loss import (
     stated_eta,
 )
 from hushtable.kernel.privacy.sources import Source, note_sources
+from hushtable.progress import heard, listener, nobody
 from hushtable.release.manifest import Manifest
 from hushtable.release.release import Release
 from hushtable.release.store import Content, write_content, write_manifest
@@ -252,7 +253,9 @@ def _planned(schema: Schema, epsilon: Fraction, given: Mapping[str, Any]) -> Any
     if "proxy" in given:
         from hushtable.evaluation.proxy import plan_on_proxy
 
-        return plan_on_proxy(schema, epsilon=epsilon, **given)
+        tell = listener()
+        with heard(nobody):  # how far a trial is would be heard among how many are done
+            return plan_on_proxy(schema, epsilon=epsilon, **given, progress=tell)
     from hushtable.planner import plan  # only for this: it imports every family's forecasts
 
     return plan(schema, epsilon=epsilon, **given)

@@ -17,6 +17,7 @@ from hushtable.cli.show import (
     print_table,
     row_bar,
     say,
+    waiting,
 )
 from hushtable.errors import OptionError
 
@@ -58,13 +59,14 @@ def query(
     """
     opened = open_release(release)
     text = sql if _is_select(sql) else f"SELECT COUNT(*) FROM {_quoted(opened)} WHERE {sql}"
-    result = opened.sql(
-        text,
-        confidence=confidence,
-        simultaneous=simultaneous,
-        row_cap=rows,
-        estimate=estimate,
-    )
+    with waiting("answering", quiet=as_json):
+        result = opened.sql(
+            text,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            row_cap=rows,
+            estimate=estimate,
+        )
     if out is not None:
         from hushtable.release.export import export_table
 
@@ -113,7 +115,8 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
 
     opened = open_release(release)
     if verify:
-        opened.verify()
+        with waiting("checking every byte", quiet=as_json):
+            opened.verify()
     if plot is not None:
         from hushtable.families.network.picture import draw_network
 

@@ -12,7 +12,7 @@ import click
 
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.options import allow_option, check_new, csv_options, data_argument
-from hushtable.cli.show import print_json, print_points, print_table, say, step_bar
+from hushtable.cli.show import print_json, print_points, print_table, say, waiting
 
 if TYPE_CHECKING:
     from hushtable.checking import CheckReport
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hushtable.kernel.counting import CsvFormat
     from hushtable.schema import Schema
 
-STEPS = {"check": "looking at the table"}
 _LONGEST = 40
 _MANY = 10**12
 _FEW = 3
@@ -71,8 +70,7 @@ def looked(data: str, schema: Schema, csv: CsvFormat, as_json: bool) -> CheckRep
     """Check a table, with a bar for who waits."""
     from hushtable.checking import check as check_table
 
-    with step_bar(STEPS, quiet=as_json) as progress:
-        progress("check")
+    with waiting("looking at the table", quiet=as_json):
         return check_table(data, schema, csv=csv)
 
 

@@ -12,7 +12,7 @@ import click
 
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.options import allow_option, csv_options, proxy_options
-from hushtable.cli.show import print_json, print_table, row_bar, say
+from hushtable.cli.show import print_json, print_table, row_bar, say, waiting
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -91,8 +91,9 @@ def plan(
     declared: dict[str, Any] = {"epsilon": epsilon, "workload": workload, "people": people}
     declared |= {"typical": typical, "budgets": budgets}
     measured = _on_proxy(described, declared, proxy, public, runs, csv, quiet=as_json)
-    found = measured.plan if measured else make_plan(described, **declared)
-    tried = _tried(found, shapes)
+    with waiting("planning", quiet=as_json):
+        found = measured.plan if measured else make_plan(described, **declared)
+        tried = _tried(found, shapes)
     needed = {f.mechanism: f.epsilon_for(error) for f in found.forecasts} if error else {}
     if plot is not None and found.forecasts:
         from hushtable.evaluation.plan_picture import draw_plan

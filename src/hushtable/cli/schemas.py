@@ -17,7 +17,7 @@ from hushtable.cli.options import (
     epsilon_text,
     schema_argument,
 )
-from hushtable.cli.show import print_json, say
+from hushtable.cli.show import print_json, say, waiting
 
 
 @click.command("check")
@@ -66,7 +66,8 @@ def schema_draft(data: str, out: Path, name: str | None, csv: Any, as_json: bool
     from hushtable.drafting import draft_schema
 
     check_new(out)
-    draft = draft_schema(data, name=name or out.stem, csv=csv)
+    with waiting("looking at the table", quiet=as_json):
+        draft = draft_schema(data, name=name or out.stem, csv=csv)
     _tell_draft(draft, out, as_json, imported=False)
     if not as_json:
         if draft.hints:

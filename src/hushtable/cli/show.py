@@ -10,17 +10,22 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 from hushtable.cli.signals import check_stopped
+from hushtable.progress import Listener, heard, nobody
 from hushtable.text import plain, plain_json
 
 if TYPE_CHECKING:
-    from rich.progress import TextColumn
+    from rich.progress import ProgressColumn, TextColumn
 
     from hushtable.query.answer import ResultTable
     from hushtable.release import Release
 
+
+PATIENCE = 1.0
+"""Seconds after which a command shows how far it is."""
 
 ESTIMATE = "estimate: these intervals may hold less often than they say (docs/error-bars.md)"
 
@@ -124,40 +129,127 @@ def open_release(path: str) -> Release:
 
 @contextmanager
 def step_bar(steps: dict[str, str], quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A progress bar over named steps, on a terminal only; signals are looked for at each."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda step: check_stopped()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn
+    """Show which of some named steps a command is at, and how far it is in each as far as it tells.
 
-    columns = (_description("{task.description:<28}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=len(steps))
-        names = list(steps)
+    On a terminal only. Signals are looked for at each step.
+    """
+    with _shown("starting", quiet) as bar, heard(bar.tell if bar else nobody):
 
         def advance(step: str) -> None:
             check_stopped()
-            done = names.index(step) if step in names else len(names)
-            bar.update(task, completed=done, description=steps.get(step, "done"))
+            if bar is not None and step in steps:
+                bar.begin(steps[step])
 
         yield advance
 
 
 @contextmanager
-def row_bar(label: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over a known number of rows, on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+def waiting(label: str, quiet: bool) -> Iterator[None]:
+    """Show what a command of one step is doing, and how far it is if it tells."""
+    with step_bar({"only": label}, quiet) as begin:
+        begin("only")
+        yield
 
-    columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    described = _description("{task.description}")
-    with Progress(described, *columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(plain(label))
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+@contextmanager
+def row_bar(label: str, quiet: bool) -> Iterator[Listener]:
+    """Show how many of a known number of things are done, on a terminal only."""
+    with _shown(label, quiet) as bar:
+        yield nobody if bar is None else bar.tell
+
+
+@contextmanager
+def _shown(label: str, quiet: bool) -> Iterator[_Bar | None]:
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    bar = _Bar(label)
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """A line on the terminal: what is being done, how far it is, and how long it will take.
+
+    It is there only while a command takes longer than a moment; nothing of it stays.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._lock = Lock()  # threads of engines tell how far they are
+        self._label, self._done, self._total = label, 0, 0
+        self._progress: Any = None
+        self._timer = Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def begin(self, label: str) -> None:
+        """Say what is done from now on."""
+        with self._lock:
+            self._label, self._done, self._total = label, 0, 0
+            if self._progress is not None:
+                self._progress.remove_task(self._progress.task_ids[-1])
+                self._add_task()
+
+    def tell(self, done: int, total: int) -> None:
+        """Say how much of it is done."""
+        with self._lock:
+            self._done, self._total = done, total
+            if self._progress is not None:
+                self._update()
+
+    def close(self) -> None:
+        self._timer.cancel()
+        self._timer.join()  # it may just be showing the line
+        if self._progress is not None:
+            self._progress.stop()
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress
+
+        columns = (_description("{task.description:<24}"), BarColumn(), _time_column())
+        with self._lock:
+            console = Console(stderr=True)
+            self._progress = Progress(*columns, console=console, transient=True)
+            self._add_task()
+            self._progress.start()
+
+    def _add_task(self) -> None:
+        self._progress.add_task(plain(self._label), total=None)
+        self._update()
+
+    def _update(self) -> None:
+        task = self._progress.tasks[-1]
+        if self._done < self._total:
+            self._progress.update(task.id, completed=self._done, total=self._total)
+        else:  # when all is read an engine may still work: how long, nobody knows
+            task.total = None
+
+
+def _time_column() -> ProgressColumn:
+    """How much of a whole is done and how long the rest will take, or how long it took so far."""
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Times(ProgressColumn):
+        max_refresh = 0.5
+
+        def render(self, task: Task) -> Text:
+            if task.total is None:
+                return Text(f"{_clock(task.elapsed)} so far")
+            left = task.time_remaining
+            rest = "" if left is None else f", about {_clock(left)} left"
+            return Text(f"{task.percentage:.0f} %{rest}")
+
+    return Times()
+
+
+def _clock(seconds: float | None) -> str:
+    from datetime import timedelta
+
+    return str(timedelta(seconds=int(seconds or 0)))
 
 
 def _description(form: str) -> TextColumn:

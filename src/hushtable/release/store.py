@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import on_every_core
 from hushtable.errors import ReleaseError
 from hushtable.forms import Form, fill
+from hushtable.progress import listener
 from hushtable.release.form import ArrayEntry, FileEntry, StoredType, TableEntry
 from hushtable.schema import Schema
 from hushtable.scratch import sync_folder
@@ -100,7 +101,7 @@ def _write_array(path: Path, array: NDArray[np.int64]) -> dict[str, Any]:
             _write_at(file.fileno(), piece, len(header) + start * narrow.itemsize)
             return hashlib.sha256(piece).hexdigest()
 
-        hashes = on_every_core(write, range(0, len(flat), step))
+        hashes = on_every_core(write, range(0, len(flat), step), listener())
         os.fsync(file.fileno())
     return {
         "file": path.name,
@@ -294,7 +295,7 @@ class StoredArray:
         return touched
 
     def _verify(self, chunks: NDArray[np.intp]) -> None:
-        on_every_core(self._verify_chunk, chunks.tolist())
+        on_every_core(self._verify_chunk, chunks.tolist(), listener())
 
     def _verify_chunk(self, chunk: int) -> None:
         piece = self._bytes[chunk * CHUNK : (chunk + 1) * CHUNK]

@@ -10,6 +10,7 @@ import bz2
 import codecs
 import gzip
 import lzma
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ from hushtable.kernel.counting.records import (
 )
 from hushtable.kernel.counting.silence import raise_alone
 from hushtable.kernel.counting.stream import Stream
+from hushtable.progress import Gauge, listener
 
 _PLAIN = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
@@ -108,10 +110,12 @@ def csv_source(
     positions = match_columns(names, columns)
     needed = tuple(dict.fromkeys(positions))
     layout = RecordLayout(delimiter, len(names), needed, form.multiline)
+    tell = listener()
 
     def batches() -> Iterator[Any]:
+        gauge = Gauge(tell, sum(map(os.path.getsize, paths)))
         for path in paths:
-            yield from record_batches(_rows(Path(path), form, lost), layout, lost)
+            yield from record_batches(_rows(Path(path), form, lost, gauge), layout, lost)
 
     return Stream.of_text(len(needed), batches), [needed.index(position) for position in positions]
 
@@ -132,9 +136,9 @@ def read_header(path: Path, form: CsvFormat) -> str:
         raise_alone(DataError("the first line of the CSV file is not UTF-8 text"))
 
 
-def _rows(path: Path, form: CsvFormat, lost: LostRecords | None) -> Iterator[bytes]:
+def _rows(path: Path, form: CsvFormat, lost: LostRecords | None, gauge: Gauge) -> Iterator[bytes]:
     """Whole lines or records, without the first line, which is one of either."""
-    blocks = _lines(path, form, _PIECE, records=form.multiline, lost=lost)
+    blocks = _lines(path, form, _PIECE, records=form.multiline, lost=lost, gauge=gauge)
     yield next(blocks, b"").partition(b"\n")[2]
     yield from blocks
 
@@ -146,10 +150,11 @@ def _lines(
     *,
     records: bool = False,
     lost: LostRecords | None = None,
+    gauge: Gauge | None = None,
 ) -> Iterator[bytes]:
     """Whole lines, or whole records, in UTF-8, some at a time, without a byte-order mark."""
     codec = _codec(form.encoding or "utf-8")
-    pieces = _pieces(path, size)
+    pieces = _pieces(path, size, gauge)
     # No byte of a longer character is a line end or a quote in any of these.
     newline = "\n".encode(codec)
     if records:
@@ -181,32 +186,39 @@ def _decoded_line(line: bytes, codec: str) -> str:
     return '"'.join(part.decode(codec, "replace") for part in line.split(b'"'))
 
 
-def _pieces(path: Path, size: int) -> Iterator[bytes]:
-    """What is in a file, unpacked, without the mark that says how it is encoded."""
-    unpack = next((_PACKED[end] for end in _PACKED if path.name.lower().endswith(end)), _open_plain)
+def _pieces(path: Path, size: int, gauge: Gauge | None = None) -> Iterator[bytes]:
+    """What is in a file, unpacked, without the mark that says how it is encoded.
+
+    The gauge is told how many bytes of the file were read, packed as they are.
+    """
+    unpack = next((_PACKED[end] for end in _PACKED if path.name.lower().endswith(end)), _as_it_is)
     try:
-        with unpack(path) as file:
+        with open(path, "rb") as raw, unpack(raw) as file:
+            before = 0
             piece = file.read(4)  # as long as the longest mark
             if piece.startswith(_WIDE_MARKS):
                 raise DataError(_NO_WIDE)
             yield piece.removeprefix(codecs.BOM_UTF8)
             while piece := file.read(size):
                 yield piece
+                if gauge is not None:
+                    gauge.add(raw.tell() - before)
+                    before = raw.tell()
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         raise_alone(DataError(f"{path} could not be opened; check that it is complete"))
 
 
-def _open_plain(path: Path) -> IO[bytes]:
-    return open(path, "rb")
+def _as_it_is(raw: IO[bytes]) -> IO[bytes]:
+    return raw
 
 
-def _open_zstd(path: Path) -> Any:
+def _open_zstd(raw: IO[bytes]) -> Any:
     import pyarrow as pa
 
-    return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+    return pa.CompressedInputStream(raw, "zstd")
 
 
-_PACKED: dict[str, Callable[[Path], Any]] = {
+_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".zst": _open_zstd,
     ".bz2": bz2.open,

@@ -28,6 +28,7 @@ from hushtable.kernel.counting.readable import (
     readable_batch,
 )
 from hushtable.kernel.counting.stream import Stream
+from hushtable.progress import Gauge, listener, nobody
 
 # What the engine reads whatever the bits: text with `?` for bytes that are none, numbers, days.
 # An id with a real `?` would look like a broken one, so that Arrow reads the text of ids.
@@ -46,6 +47,7 @@ class _File:
     names: tuple[str, ...]
     positions: tuple[int, ...]
     engine_types: tuple[str, ...]
+    rows: int
 
 
 def open_parquet(
@@ -63,6 +65,9 @@ def open_parquet(
     text_ids = any(kinds[name] == "VARCHAR" for name in ids)
     if _EVERY_VALUE.issuperset(kinds.values()) and not text_ids:
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS {_engine_source(files)}")
+        if listener() is not nobody:  # it works out how far it is, for whoever asks
+            connection.con.execute("SET enable_progress_bar_print = false")
+            connection.con.execute("SET enable_progress_bar = true")
     else:
         marks = [ID_MARK if name in ids else MARK for name in columns]
         connection.con.register("hush_source", _arrow_source(files, marks))
@@ -71,7 +76,7 @@ def open_parquet(
 
 def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
     with _arrow_file(path) as file:
-        names = file.schema_arrow.names
+        names, rows = file.schema_arrow.names, file.metadata.num_rows
         positions = match_columns(names, columns)
         types = [file.schema_arrow.types[position] for position in positions]
         for position, kind, column in zip(positions, types, columns, strict=True):
@@ -87,6 +92,7 @@ def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
             str(kind) if is_long_decimal(kind) else described[position][1]
             for position, kind in zip(positions, types, strict=True)
         ),
+        rows,
     )
 
 
@@ -124,10 +130,14 @@ def _arrow_source(files: Sequence[_File], marks: Sequence[str]) -> Stream:
     """A stream of the needed columns in which every value can be read."""
     import pyarrow as pa
 
+    tell = listener()
+
     def batches() -> Iterator[Any]:
+        gauge = Gauge(tell, sum(file.rows for file in files))
         for file in files:
             for batch in _batches(file):
                 yield readable_batch(batch, marks)
+                gauge.add(len(batch))
 
     with _arrow_file(files[0].path) as first:
         fields = [first.schema_arrow.field(position) for position in files[0].positions]

@@ -25,6 +25,7 @@ from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.sqlite import sqlite_table
 from hushtable.kernel.counting.stream import Stream
 from hushtable.kernel.counting.values import id_text, value_text
+from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
 
 _Result = TypeVar("_Result")
@@ -79,18 +80,28 @@ def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
 
     Signals are handled between the steps of the main thread; an engine can take hours over one.
     """
+    tell = listener()
     found: Future[_Result] = Future()
     worker = Thread(target=_fulfil, args=(found, work))
     try:
         _start_undisturbed(worker)
         while not found.done():  # a signal that another thread takes does not end a wait
             wait([found], timeout=0.2)
+            _tell_progress(table, tell)
         return found.result()
     except KeyboardInterrupt:
         while worker.is_alive():  # it may be between two queries
             table.get_backend().con.interrupt()
             worker.join(0.1)
         raise
+
+
+def _tell_progress(table: Any, tell: Listener) -> None:
+    """Tell how far the engine is where it reads the files itself; streams tell it by themselves."""
+    if tell is not nobody:
+        percent = table.get_backend().con.query_progress()
+        if percent >= 0:
+            tell(int(10 * percent), 1000)
 
 
 def _start_undisturbed(worker: Thread) -> None:

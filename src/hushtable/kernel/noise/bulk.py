@@ -26,6 +26,7 @@ from hushtable.kernel.noise.closeness import empty_places_eta, laplace_eta
 from hushtable.kernel.noise.entropy import Entropy, SystemEntropy
 from hushtable.kernel.noise.tables import Tables, geometric_tables, in_range, laplace_tables
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
+from hushtable.progress import listener
 
 if TYPE_CHECKING:
     from hushtable.kernel.maps.rules import Held, Kept, Rule
@@ -154,7 +155,7 @@ def add_draws(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> No
         _add_chunk(values, tables, entropy)
         return
     chunks = [(chunk, entropy.spawn()) for chunk in _chunks(values)]
-    on_every_core(lambda pair: _add_chunk(pair[0], tables, pair[1]), chunks)
+    on_every_core(lambda pair: _add_chunk(pair[0], tables, pair[1]), chunks, listener())
 
 
 def _chunks(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -45,6 +45,7 @@ from hushtable.kernel.curator import (
     View,
 )
 from hushtable.kernel.curator.network_scores import UNIT
+from hushtable.progress import listener
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 from hushtable.schema.levels import levels_of
@@ -273,7 +274,9 @@ def learn_network(curator: Curator, search: Search, epsilon: Fraction) -> tuple[
     first = max(range(attributes), key=lambda axis: search.views[axis][0].size)
     links = [Link(first)]
     waiting = [axis for axis in range(attributes) if axis != first]
+    tell = listener()
     while waiting:
+        tell(len(links), attributes)
         candidates = list(candidate_links(search, [link.axis for link in links], waiting))
         chosen = 0  # where there is nothing to choose, or nothing to choose by: the first
         if len(candidates) > 1 and any(link.parents for link in candidates):
