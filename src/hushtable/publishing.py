@@ -11,8 +11,8 @@ from __future__ import annotations
 import glob
 import secrets
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -109,14 +109,16 @@ def publish(
         declared |= {"private": data, "public": public, "csv": csv}
     if mechanism == AUTO:
         step("plan" if proxy is None else "try")
-    name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, declared)
+    with _unpaid():
+        name, chosen, planned = _recipe(schema, amount, mechanism, settings or {}, declared)
     recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
     make_noise = _noise_maker(entropy)
     sources = [Source.of(path) for path in files_of(data)]
     step("count")
     count = count_table if recipe.needs == "counts" else code_table
-    holding = count(data, schema, csv)
+    with _unpaid():
+        holding = count(data, schema, csv)
     step("pay")
     _check_target(target)  # counting may have taken hours; from drawing on, a failure costs ε
     books = _open_to_spend(schema, ledger)
@@ -183,6 +185,16 @@ def curate(
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=make_noise())
 
 
+@contextmanager
+def _unpaid() -> Iterator[None]:
+    """Let whoever stops the run hear that it cost nothing."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        stopped.add_note("nothing was spent; run it again when you like")
+        raise
+
+
 def _ignore(step: str) -> None:
     pass
 
@@ -213,7 +225,7 @@ def _check_target(target: Path) -> None:
     with suppress(OSError, ValueError):  # names that are not possible are refused below
         _check_free(target)
         if not target.parent.is_dir():
-            raise OptionError(f"there is no folder {target.parent}")
+            raise OptionError(f"there is no folder {target.parent}: make it first")
     probe = partial_folder(target, secrets.token_hex(8))  # a longer name than an id makes
     try:  # only trying tells: permissions, read-only disks, names that are too long
         probe.mkdir(mode=0o700)
@@ -263,7 +275,9 @@ def _planned(schema: Schema, epsilon: Fraction, given: Mapping[str, Any]) -> Any
 
 def _check_free(target: Path) -> None:
     if target.exists() or target.is_symlink():
-        raise OptionError(f"{target} is there already; releases are never overwritten")
+        raise OptionError(
+            f"{target} is there already; releases are never overwritten: choose another name"
+        )
 
 
 def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -> None:
@@ -277,7 +291,10 @@ def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -
             warnings.warn(line, ChangedSchemaWarning, stacklevel=2)
     elif amount > schema.budget:
         asked, budget = format_epsilon(amount), format_epsilon(schema.budget)
-        raise BudgetError(f"epsilon {asked} is more than the schema's whole budget of {budget}")
+        raise BudgetError(
+            f"epsilon {asked} is more than the schema's whole budget of {budget}: spend at most"
+            " that, or write a larger budget into the schema"
+        )
 
 
 def _open_to_spend(schema: Schema, ledger: str | Path | None) -> Ledger:

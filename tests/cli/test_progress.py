@@ -86,9 +86,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
 def town(tmp_path: Path) -> Path:
     (tmp_path / "town.toml").write_text(SCHEMA)
     (tmp_path / "town.csv").write_text("age\n" + "".join(f"{i % 10}\n" for i in range(ROWS)))
-    ages = pa.array(
-        [i % 10 for i in range(ROWS)], pa.decimal128(3, 0)
-    )  # which Arrow reads, not the engine
+    # Of this type, which Arrow reads and not the engine.
+    ages = pa.array([i % 10 for i in range(ROWS)], pa.decimal128(3, 0))
     pq.write_table(pa.table({"age": ages}), tmp_path / "town.parquet")
     return tmp_path
 

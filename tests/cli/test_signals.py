@@ -93,7 +93,7 @@ def test_a_signal_stops_the_engine_and_leaves_nothing_behind(
     process.send_signal(number)
     said = ended(process)
     assert process.returncode == 128 + number
-    assert said.splitlines()[-1] == "hush: stopped"
+    assert said.splitlines()[-1] == "hush: stopped: nothing was spent; run it again when you like"
     assert list((tmp_path / "tmp").iterdir()) == []
     assert not (tmp_path / "out").exists() and not (tmp_path / "s.toml.ledger").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from hushtable.release.accuracy import Accuracy
 
 FORMATS = ("parquet", "csv")
+_CHANGES = ("INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "TRUNCATE", "REPLACE")
 # Tables that `info` lists.
 _MOST_TABLES = 12
 
@@ -57,6 +59,10 @@ def query(
 
     Example: hush query census.release "SELECT sex, COUNT(*) FROM census GROUP BY sex"
     """
+    if os.path.isdir(sql) and not os.path.isdir(release):  # false too for what is no path
+        raise OptionError('the release comes first, then the SQL: hush query RELEASE "SELECT …"')
+    if sql.strip().partition(" ")[0].upper() in _CHANGES:
+        raise OptionError("a release never changes: ask a SELECT, or give its condition alone")
     opened = open_release(release)
     text = sql if _is_select(sql) else f"SELECT COUNT(*) FROM {_quoted(opened)} WHERE {sql}"
     with waiting("answering", quiet=as_json):

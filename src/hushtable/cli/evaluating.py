@@ -63,7 +63,7 @@ def evaluate(
 
     if plot is not None:
         check_picture(plot)
-    if (Path(data) / MANIFEST).is_file() and not Path(release).is_dir():
+    if (Path(data) / MANIFEST).is_file():
         raise OptionError("the table comes first, then the release: hush evaluate DATA RELEASE")
     opened = open_release(release)
     with step_bar(STEPS, quiet=as_json) as progress:

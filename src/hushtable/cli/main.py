@@ -79,7 +79,7 @@ def run(name: str = "hush") -> NoReturn:
     except (KeyboardInterrupt, click.Abort) as problem:
         stopped = problem.__cause__ or problem  # click wraps it; the notes are on what it wraps
         _fail_if_stopped(stopped)
-        _fail(" ".join(["stopped", *getattr(stopped, "__notes__", ())]), code=130)
+        _fail(": ".join(["stopped", *getattr(stopped, "__notes__", ())]), code=130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -100,7 +100,7 @@ def _fail_if_stopped(problem: BaseException) -> None:
         return
     said = [str(problem)] if isinstance(problem, HushError) else getattr(problem, "__notes__", [])
     try:
-        _fail(" ".join(["stopped", *said]))
+        _fail(": ".join(["stopped", *said]))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

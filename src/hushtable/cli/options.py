@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -14,7 +15,16 @@ from hushtable.cli.analyst import FilePath
 from hushtable.errors import OptionError, SchemaError
 
 schema_argument = click.argument("schema", metavar="SCHEMA", type=FilePath)
-data_argument = click.argument("data", metavar="DATA")
+
+
+def _table(_: click.Context, __: click.Parameter, data: str) -> str:
+    """Refuse a release where a table is expected."""
+    if os.path.isfile(os.path.join(data, "manifest.json")):
+        raise OptionError(f"{data} is a release; DATA is the table, a CSV or Parquet file")
+    return data
+
+
+data_argument = click.argument("data", metavar="DATA", callback=_table)
 allow_option = click.option(
     "--allow-path",
     "allow_paths",
@@ -74,7 +84,7 @@ def check_new(out: Path) -> None:
     if out.exists():
         raise SchemaError(f"{out} is there already; choose another name")
     if not out.parent.is_dir():
-        raise SchemaError(f"there is no folder {out.parent}")
+        raise SchemaError(f"there is no folder {out.parent}: make it first")
 
 
 def check_can_ask(*, as_json: bool, yes: bool) -> None:

@@ -106,7 +106,8 @@ def check_row_cap(query: Query, schema: Schema, cap: int) -> None:
     if rows > cap:
         raise QueryError(
             f"GROUP BY would give {rows} rows, the cap is {cap}; "
-            "group by fewer attributes or by LEVEL, or narrow the WHERE"
+            "group by fewer attributes or by LEVEL, narrow the WHERE, or raise the cap"
+            f" (hush query --rows {rows}, row_cap in Python)"
         )
 
 

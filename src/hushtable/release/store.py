@@ -171,7 +171,9 @@ def _open_plain(folder: Path, name: str) -> int:
     try:
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        problem = f"{name} is missing" if folder.is_dir() else "there is no such folder"
+        problem = f"this is no whole release, {name} is missing"
+        if not folder.is_dir():
+            problem = "there is no such folder; a release is the folder that hush publish made"
         raise ReleaseError(f"{folder}: {problem}") from None
     except NotADirectoryError:
         raise ReleaseError(f"{folder}: a release is a folder, and this is a file") from None

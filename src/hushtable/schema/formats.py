@@ -139,6 +139,8 @@ def load_toml(path: Path, *, allow_paths: str | Path | Iterable[str | Path] = ()
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         detail = " ".join(str(problem).split())
+        if path.suffix.lower() != ".toml":  # whoever names a table by mistake needs no detail
+            detail = "a schema is a TOML file, which hush schema draft DATA -o S.toml drafts"
         raise SchemaError(f"{path.name} is not valid TOML: {detail}") from None
     try:
         schema = schema_from_dict(content, folders=folders)

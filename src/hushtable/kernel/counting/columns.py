@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from functools import cache
 from glob import escape
 from typing import Any
@@ -21,6 +22,18 @@ class ColumnError(DataError):
         super().__init__(f"{self.reason} (hush check DATA --schema S looks at all columns)")
 
 
+class MissingColumn(DataError):
+    """A column that the table does not have; where another has a name like it, its place."""
+
+    def __init__(self, name: str, wanted: Sequence[str], present: Sequence[str]) -> None:
+        needed = ", ".join(repr(column) for column in wanted)
+        line = f"the table has no column {name!r}; the schema needs {needed}"
+        for alike in get_close_matches(name.strip().casefold(), present, 1, 0.75):
+            place = present.index(alike) + 1
+            line += f" (its column {place} has a name like {name!r}: rename it, or say from = …)"
+        super().__init__(line)
+
+
 def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
     """The position of each wanted column among those present: exactly, or else whatever its case.
 
@@ -34,10 +47,7 @@ def match_columns(present: Sequence[str], wanted: Sequence[str]) -> list[int]:
         if not found:
             found = [i for i, column in enumerate(folded) if column == name.strip().casefold()]
         if not found:
-            raise DataError(
-                f"the table has no column {name!r}; the schema needs "
-                + ", ".join(repr(column) for column in wanted)
-            )
+            raise MissingColumn(name, wanted, folded)
         if len(found) > 1:
             raise DataError(f"the table has more than one column {name!r}")
         positions.append(found[0])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting.columns import match_columns
+from hushtable.kernel.counting.columns import MissingColumn, match_columns
 from hushtable.kernel.counting.records import (
     MAX_LINE,
     LostRecords,
@@ -48,6 +48,10 @@ _NO_WIDE = (
     "CSV files in UTF-16 and UTF-32 are not read, since one damaged line would change all below it;"
     " convert the file, as in: iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv"
 )
+_NOT_UTF8 = (
+    "the first line of the CSV file is not UTF-8 text; if it is in another encoding, name it by"
+    " --csv-encoding, such as latin-1 or cp1252"
+)
 _PIECE = 2**22
 
 
@@ -65,11 +69,11 @@ class CsvFormat:
         if self.delimiter is not None and (
             len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n\0'
         ):
-            raise OptionError("the CSV delimiter must be a single plain character")
+            raise OptionError("the CSV delimiter must be a single plain character, such as ;")
         try:
             name = _codec(self.encoding or "utf-8")
         except (LookupError, TypeError, ValueError):
-            raise_alone(OptionError("the CSV encoding is not one that Python knows"))
+            raise_alone(OptionError("the CSV encoding is not one that Python knows; try latin-1"))
         if _WIDE.fullmatch(name):
             raise OptionError(_NO_WIDE)
         if not _ENCODINGS.fullmatch(name):
@@ -107,7 +111,7 @@ def csv_source(
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
     delimiter, names = _split_header(headers.pop(), columns, form)
-    positions = match_columns(names, columns)
+    positions = _matched(names, columns, delimiter)
     needed = tuple(dict.fromkeys(positions))
     layout = RecordLayout(delimiter, len(names), needed, form.multiline)
     tell = listener()
@@ -124,7 +128,8 @@ def header_names(path: str, form: CsvFormat) -> list[str]:
     """The names in a file's first line, by the delimiter that gives most of them."""
     header = read_header(Path(path), form)
     delimiters = (form.delimiter,) if form.delimiter else _DELIMITERS
-    return _checked(max((_names(header, delimiter) for delimiter in delimiters), key=len))
+    names = max((_names(header, delimiter) for delimiter in delimiters), key=len)
+    return _checked(names, header)
 
 
 def read_header(path: Path, form: CsvFormat) -> str:
@@ -133,7 +138,7 @@ def read_header(path: Path, form: CsvFormat) -> str:
     try:
         return line.decode("utf-8").removesuffix("\r")
     except UnicodeDecodeError:
-        raise_alone(DataError("the first line of the CSV file is not UTF-8 text"))
+        raise_alone(DataError(_NOT_UTF8))
 
 
 def _rows(path: Path, form: CsvFormat, lost: LostRecords | None, gauge: Gauge) -> Iterator[bytes]:
@@ -204,6 +209,8 @@ def _pieces(path: Path, size: int, gauge: Gauge | None = None) -> Iterator[bytes
                 if gauge is not None:
                     gauge.add(raw.tell() - before)
                     before = raw.tell()
+    except PermissionError:
+        raise_alone(DataError(f"{path} could not be opened: change who may read it"))
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         raise_alone(DataError(f"{path} could not be opened; check that it is complete"))
 
@@ -234,7 +241,22 @@ def _split_header(header: str, columns: Sequence[str], form: CsvFormat) -> tuple
         return sum(name.casefold() in present for name in columns)
 
     delimiter = form.delimiter or max(_DELIMITERS, key=score)
-    return delimiter, _checked(_names(header, delimiter))
+    return delimiter, _checked(_names(header, delimiter), header)
+
+
+def _matched(names: list[str], columns: Sequence[str], delimiter: str) -> list[int]:
+    """Where the schema's columns are; a first line that has none of them may be no header."""
+    try:
+        return match_columns(names, columns)
+    except MissingColumn as problem:
+        present = {name.strip().casefold() for name in names}
+        if not present.isdisjoint(name.casefold() for name in columns):
+            raise
+        advice = "a CSV file must begin with a line of their names"
+        if len(names) == 1 < len(columns):
+            shown = "a tab" if delimiter == "\t" else repr(delimiter)
+            advice = f"its first line has no {shown}: say by --csv-delimiter what separates names"
+        raise_alone(DataError(f"{problem}; {advice}"))
 
 
 def _names(header: str, delimiter: str) -> list[str]:
@@ -248,7 +270,12 @@ def _names(header: str, delimiter: str) -> list[str]:
     return names
 
 
-def _checked(names: list[str]) -> list[str]:
+def _checked(names: list[str], header: str) -> list[str]:
+    if not header.strip():
+        raise DataError(
+            "the CSV file is empty, or its first line is: it must begin with a line of the names of"
+            " its columns"
+        )
     if not names:
         raise DataError(
             "the first line of the CSV file is no well-formed list of names; check its quotes"

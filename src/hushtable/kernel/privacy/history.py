@@ -191,7 +191,8 @@ class History:
         if epsilon > left:
             asked, rest, budget = map(format_epsilon, (epsilon, left, self.budgets[-1]))
             raise BudgetError(
-                f"epsilon {asked} does not fit: {rest} is left of the budget of {budget}"
+                f"epsilon {asked} does not fit: {rest} is left of the budget of {budget}; spend no"
+                " more than that, or raise the budget (hush budget SCHEMA --raise E)"
             )
         if (self.spent + epsilon).denominator > _TOTAL_LIMIT:
             raise BudgetError("epsilon is too long a ratio to be added up exactly; use a decimal")
@@ -213,7 +214,9 @@ class History:
     def _advance(self, id: str, step: NextStatus) -> None:
         entry = self.entries.get(id)
         if entry is None:
-            raise LedgerError(f"the ledger has no reservation {id!r}")
+            raise LedgerError(
+                f"the ledger has no reservation {id!r}; hush budget SCHEMA lists them"
+            )
         if entry.status != _BEFORE[self.format][step]:
             raise LedgerError(f"reservation {id} {_REASONS[entry.status]}")
         self.entries[id] = dataclasses.replace(entry, status=step)

@@ -52,7 +52,7 @@ def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
     True
     """
     if isinstance(value, bool):
-        raise OptionError(f"{what} must be a positive decimal number such as 0.5")
+        raise OptionError(f"{what} must be a positive decimal number with a point, such as 0.5")
     if isinstance(value, int | Fraction):
         epsilon = _checked_ratio(Fraction(value), what)
     else:
@@ -60,7 +60,7 @@ def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
         text = float.__repr__(value) if isinstance(value, float) else str(value)
         epsilon = _parse_decimal(text, what)
     if epsilon <= 0:
-        raise OptionError(f"{what} must be above zero")
+        raise OptionError(f"{what} must be above zero, such as 0.5")
     return epsilon
 
 
@@ -75,7 +75,9 @@ def _parse_decimal(text: str, what: str) -> Fraction:
         # Decimal also reads 1_0 and the digits of every script; a budget should not need them.
         number = Decimal(text.strip() if text.isascii() and "_" not in text else "junk")
     except InvalidOperation:
-        raise OptionError(f"{what} must be a positive decimal number such as 0.5") from None
+        raise OptionError(
+            f"{what} must be a positive decimal number with a point, such as 0.5"
+        ) from None
     if not number.is_finite():
         raise OptionError(f"{what} must be finite")
     _, digits, exponent = number.as_tuple()
