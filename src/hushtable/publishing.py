@@ -22,7 +22,7 @@ from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
-from hushtable.kernel.counting.paths import files_of
+from hushtable.kernel.counting.paths import files_of, table_in
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.dataset_ledger import (
@@ -84,23 +84,28 @@ def publish(
     public: bool = False,
     settings: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
+    table: str | None = None,
+    proxy_table: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
     """Publish a table: spend ε and write a release folder.
 
-    `data` is a path, glob or list of paths (CSV, Parquet), or a pandas, Polars, Arrow or Ibis
-    table. `auto` publishes what `plan` recommends for the workload, by default everyday questions,
-    and for a declared number of people, by default the schema's; it refuses what would be mostly
-    noise for so many. With a `proxy`, an earlier release or a table that is `public`, it publishes
-    what is best there (see `plan_on_proxy`). The ledger is by default beside the schema's file: the
-    dataset's name, or else the file's, with `.ledger` added. A dataset that has a ledger elsewhere
-    is refused. `csv` says how CSV files are written where their first line does not tell. An
-    `entropy` source, whichever it is, is for tests and experiments: the release is then marked as
-    not private.
+    `data` is a path, glob or list of paths (CSV, Parquet), the path of an Excel workbook, of a
+    DuckDB or SQLite database or of a SAS, SPSS or Stata file, or a pandas, Polars, Arrow or Ibis
+    table; `table` says which table of a workbook or database, if there are several. `auto`
+    publishes what `plan` recommends for the workload, by default everyday questions, and for a
+    declared number of people, by default the schema's; it refuses what would be mostly noise for so
+    many. With a `proxy`, an earlier release or a table that is `public`, it publishes what is best
+    there (see `plan_on_proxy`); `proxy_table` is to it what `table` is to the data. The ledger is
+    by default beside the schema's file: the dataset's name, or else the file's, with `.ledger`
+    added. A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
+    where their first line does not tell. An `entropy` source, whichever it is, is for tests and
+    experiments: the release is then marked as not private.
     """
     step = progress or _ignore
+    data, proxy = table_in(data, table), table_in(proxy, proxy_table)
     schema, amount, target = check_beforehand(schema, epsilon, out, ledger)
     declared = {"workload": workload, "people": people, "typical": typical, "proxy": proxy}
     if public and proxy is None:
@@ -166,6 +171,7 @@ def curate(
     epsilon: EpsilonLike,
     purpose: str,
     ledger: str | Path | None = None,
+    table: str | None = None,
     csv: CsvFormat | None = None,
     entropy: Entropy | None = None,
 ) -> Curator:
@@ -173,6 +179,7 @@ def curate(
 
     Its answers leave at once, so there is nothing to void; `purpose` says in the ledger what for.
     """
+    data = table_in(data, table)
     schema, amount = _loaded(schema), parse_epsilon(epsilon)
     _check_schema(schema)
     _check_budget(schema, ledger, amount)

@@ -32,6 +32,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting import CsvFormat
 from hushtable.kernel.counting.columns import ColumnError
 from hushtable.kernel.counting.count import fetched
+from hushtable.kernel.counting.paths import table_in
 from hushtable.kernel.counting.records import LostRecords
 from hushtable.schema import Attribute, Dates, Edges, Labels, Schema
 from hushtable.text import plain
@@ -40,14 +41,21 @@ SHOWN_VALUES = 10
 """Of each attribute, so many values that do not fit are shown."""
 
 
-def check(data: Any, schema: Schema | str | Path, *, csv: CsvFormat | None = None) -> CheckReport:
+def check(
+    data: Any,
+    schema: Schema | str | Path,
+    *,
+    table: str | None = None,
+    csv: CsvFormat | None = None,
+) -> CheckReport:
     """Tell what counting would make of a table. For the data owner only: not private.
 
-    `data` and `csv` are as in `publish`; the schema may be a draft. Rows are read and encoded as
-    for counting, and of what does not fit the most frequent values are told. Nothing is spent or
-    written. Columns of types that the schema does not allow are left out, and named in the report.
-    Raises DataError where the table cannot be read.
+    `data`, `table` and `csv` are as in `publish`; the schema may be a draft. Rows are read and
+    encoded as for counting, and of what does not fit the most frequent values are told. Nothing is
+    spent or written. Columns of types that the schema does not allow are left out, and named in the
+    report. Raises DataError where the table cannot be read.
     """
+    data = table_in(data, table)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     refused: list[str] = []
     while True:

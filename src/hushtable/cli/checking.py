@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.options import allow_option, check_new, csv_options, data_argument
+from hushtable.cli.options import (
+    allow_option,
+    check_new,
+    csv_options,
+    data_argument,
+    table_option,
+)
 from hushtable.cli.show import print_json, print_points, print_table, say, waiting
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ _FEW = 3
 
 @click.command()
 @data_argument
+@table_option
 @click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
 @click.option("--out", "-o", type=FilePath, help="Write the report to this file too, as JSON.")
 @allow_option
@@ -35,6 +42,7 @@ _FEW = 3
 @json_option
 def check(
     data: str,
+    table: str | None,
     schema: Path,
     out: Path | None,
     allow_paths: tuple[Path, ...],
@@ -53,7 +61,7 @@ def check(
     if out is not None:
         check_new(out)
     described = Schema.load(schema, allow_paths=allow_paths)
-    report = looked(data, described, csv, as_json)
+    report = looked(data, described, table, csv, as_json)
     if out is not None:
         _write(report, out)
     if as_json:
@@ -66,12 +74,14 @@ def check(
         say(f"next: hush plan {shlex.quote(str(schema))} --epsilon 1")
 
 
-def looked(data: str, schema: Schema, csv: CsvFormat, as_json: bool) -> CheckReport:
+def looked(
+    data: str, schema: Schema, table: str | None, csv: CsvFormat, as_json: bool
+) -> CheckReport:
     """Check a table, with a bar for who waits."""
     from hushtable.checking import check as check_table
 
     with waiting("looking at the table", quiet=as_json):
-        return check_table(data, schema, csv=csv)
+        return check_table(data, schema, table=table, csv=csv)
 
 
 def print_report(report: CheckReport) -> None:

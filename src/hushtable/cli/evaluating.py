@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
-from hushtable.cli.options import csv_options
+from hushtable.cli.options import csv_options, table_option
 from hushtable.cli.show import open_release, print_json, print_table, say, step_bar
 from hushtable.errors import OptionError
 
@@ -27,6 +27,7 @@ STEPS = {
 @click.command()
 @click.argument("data", metavar="DATA")
 @click.argument("release", metavar="RELEASE")
+@table_option
 @click.option("--workload", "-w", default="everyday", show_default=True, help="What is asked.")
 @click.option(
     "--queries", default=10_000, show_default=True, help="At most so many: 1 to 1,000,000."
@@ -41,6 +42,7 @@ STEPS = {
 def evaluate(
     data: str,
     release: str,
+    table: str | None,
     workload: str,
     queries: int,
     intervals: int,
@@ -74,6 +76,7 @@ def evaluate(
             queries=queries,
             intervals=intervals,
             confidence=confidence,
+            table=table,
             csv=csv,
             progress=progress,
         )

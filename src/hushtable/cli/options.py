@@ -25,6 +25,9 @@ def _table(_: click.Context, __: click.Parameter, data: str) -> str:
 
 
 data_argument = click.argument("data", metavar="DATA", callback=_table)
+table_option = click.option(
+    "--table", metavar="NAME", help="Of a workbook or database that holds several: which one."
+)
 allow_option = click.option(
     "--allow-path",
     "allow_paths",
@@ -39,6 +42,7 @@ def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What to try mechanisms on."""
     help = "Try all mechanisms on public rows: a table, or a release to draw them from."
     for option in (
+        click.option("--proxy-table", metavar="NAME", help="What --table is, for --proxy."),
         click.option("--public", is_flag=True, help="The table of --proxy is public: your word."),
         click.option("--proxy", metavar="FILE|RELEASE", help=help),
     ):

@@ -61,6 +61,7 @@ def plan(
     shapes: tuple[str, ...],
     proxy: str | None,
     public: bool,
+    proxy_table: str | None,
     runs: int | None,
     budgets: bool,
     plot: Path | None,
@@ -90,7 +91,7 @@ def plan(
     described = Schema.load(schema, allow_paths=allow_paths)
     declared: dict[str, Any] = {"epsilon": epsilon, "workload": workload, "people": people}
     declared |= {"typical": typical, "budgets": budgets}
-    measured = _on_proxy(described, declared, proxy, public, runs, csv, quiet=as_json)
+    measured = _on_proxy(described, declared, proxy, public, proxy_table, runs, csv, quiet=as_json)
     with waiting("planning", quiet=as_json):
         found = measured.plan if measured else make_plan(described, **declared)
         tried = _tried(found, shapes)
@@ -106,7 +107,7 @@ def plan(
     _print_tables(found, error, needed)
     if measured:
         _print_trials(measured)
-        _print_choice(measured, schema, proxy or "", public)
+        _print_choice(measured, schema, proxy or "", public, proxy_table)
     else:
         _print_recommended(found, schema, error, needed)
     _print_shapes(tried)
@@ -117,6 +118,7 @@ def _on_proxy(
     declared: dict[str, Any],
     proxy: str | None,
     public: bool,
+    proxy_table: str | None,
     runs: int | None,
     csv: CsvFormat,
     *,
@@ -124,8 +126,9 @@ def _on_proxy(
 ) -> ProxyPlan | None:
     """What was measured on the proxy, if there is one."""
     if proxy is None:
-        for name, given in {"--public": public, "--runs": runs is not None}.items():
-            if given:
+        about = {"--public": public or None, "--proxy-table": proxy_table, "--runs": runs}
+        for name, given in about.items():
+            if given is not None:
                 raise OptionError(f"{name} is about --proxy, which is not given")
         return None
     from hushtable.evaluation.proxy import RUNS, plan_on_proxy
@@ -133,6 +136,7 @@ def _on_proxy(
     asked: dict[str, Any] = {
         "proxy": proxy,
         "public": public,
+        "proxy_table": proxy_table,
         "runs": RUNS if runs is None else runs,
     }
     with row_bar("trying mechanisms", quiet) as progress:
@@ -169,7 +173,9 @@ def _spread(trial: Trial) -> str:
     return f"{_short(min(trial.errors))} … {_short(max(trial.errors))}"
 
 
-def _print_choice(found: ProxyPlan, schema: Path, proxy: str, public: bool) -> None:
+def _print_choice(
+    found: ProxyPlan, schema: Path, proxy: str, public: bool, table: str | None
+) -> None:
     """What `auto` would publish, and what to know of how it was chosen."""
     best = found.recommended
     for note in found.notes:
@@ -178,8 +184,9 @@ def _print_choice(found: ProxyPlan, schema: Path, proxy: str, public: bool) -> N
         say(f"Nothing is recommended: {found.why_not()}.")
         return
     say(f"Recommended: {best.mechanism}{_settings(best.parameters)}.")
-    given = f" --proxy {shlex.quote(proxy)}{' --public' if public else ''}"
-    _print_command(found.plan, schema, given)
+    words = ["--proxy", proxy, *["--public"] * public]
+    words += [] if table is None else ["--proxy-table", table]
+    _print_command(found.plan, schema, f" {shlex.join(words)}")
 
 
 def _tried(found: Plan, shapes: tuple[str, ...]) -> list[ShapeForecast]:

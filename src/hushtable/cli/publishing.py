@@ -20,6 +20,7 @@ from hushtable.cli.options import (
     key_values,
     ledger_option,
     proxy_options,
+    table_option,
 )
 from hushtable.cli.show import print_json, say, step_bar
 
@@ -41,6 +42,7 @@ STEPS = {
 
 @click.command()
 @data_argument
+@table_option
 @click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
 @click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
 @click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
@@ -58,6 +60,7 @@ STEPS = {
 @json_option
 def publish(
     data: str,
+    table: str | None,
     schema: Path,
     epsilon: str,
     out: Path,
@@ -68,6 +71,7 @@ def publish(
     settings: tuple[str, ...],
     proxy: str | None,
     public: bool,
+    proxy_table: str | None,
     ledger: Path | None,
     allow_paths: tuple[Path, ...],
     csv: CsvFormat,
@@ -75,7 +79,10 @@ def publish(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Publish DATA (CSV or Parquet, a path or a glob): spend ε from its ledger, write a release.
+    """Publish DATA: spend ε from its ledger, write a release.
+
+    DATA is a path or glob of CSV or Parquet files, a workbook (.xlsx), a DuckDB or SQLite
+    database, or a SAS, SPSS or Stata file.
 
     With --proxy, auto publishes what is best on public rows that are like DATA. DATA itself, or a
     file that a private table was published from, is refused as a proxy.
@@ -97,7 +104,7 @@ def publish(
     if look_first:
         check_can_ask(as_json=as_json, yes=yes)
         check_beforehand(described, epsilon, out, ledger)
-        report = looked(data, described, csv, as_json)
+        report = looked(data, described, table, csv, as_json)
         if not _agreed(report, as_json=as_json, yes=yes):
             say("not published, nothing spent")
             return
@@ -116,6 +123,8 @@ def publish(
             public=public,
             settings=key_values(settings),
             ledger=ledger,
+            table=table,
+            proxy_table=proxy_table,
             csv=csv,
             progress=progress,
         )

@@ -16,6 +16,7 @@ from hushtable.cli.options import (
     data_argument,
     epsilon_text,
     schema_argument,
+    table_option,
 )
 from hushtable.cli.show import print_json, say, waiting
 
@@ -51,11 +52,14 @@ def schema_check(schema: Path, allow_paths: tuple[Path, ...], as_json: bool) -> 
 
 @click.command("draft")
 @data_argument
+@table_option
 @click.option("--out", "-o", type=FilePath, required=True, help="The schema file to write.")
 @click.option("--name", help="The dataset's name.  [default: the file's]")
 @csv_options
 @json_option
-def schema_draft(data: str, out: Path, name: str | None, csv: Any, as_json: bool) -> None:
+def schema_draft(
+    data: str, table: str | None, out: Path, name: str | None, csv: Any, as_json: bool
+) -> None:
     """Draft a schema by looking at the data; it must be reviewed before it is used.
 
     It understands dates and times, amounts, codes of categories and places, ordered labels, ids
@@ -67,7 +71,7 @@ def schema_draft(data: str, out: Path, name: str | None, csv: Any, as_json: bool
 
     check_new(out)
     with waiting("looking at the table", quiet=as_json):
-        draft = draft_schema(data, name=name or out.stem, csv=csv)
+        draft = draft_schema(data, name=name or out.stem, table=table, csv=csv)
     _tell_draft(draft, out, as_json, imported=False)
     if not as_json:
         if draft.hints:

@@ -18,6 +18,7 @@ from hushtable.drafting.written import toml_value
 from hushtable.errors import DataError, SchemaError
 from hushtable.kernel.counting.columns import ColumnError
 from hushtable.kernel.counting.csvfile import CsvFormat
+from hushtable.kernel.counting.paths import table_in
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import column_names, interruptible, open_table
 from hushtable.schema import Schema
@@ -41,13 +42,15 @@ _NOTHING = "no column of the table looks like an attribute; write the schema by 
 _COUNTS = "it looks like how many people a row stands for; see counts above"
 
 
-def draft_schema(data: Any, *, name: str, csv: CsvFormat | None = None) -> Draft:
+def draft_schema(
+    data: Any, *, name: str, table: str | None = None, csv: CsvFormat | None = None
+) -> Draft:
     """Describe every column that looks like an attribute, and say why.
 
     The table is read once. What comes back has a schema that is not reviewed, a note for every
     attribute and the columns that are left out, with the reason.
     """
-    source = _readable_once(data)
+    source = _readable_once(table_in(data, table))
     left_out: dict[str, str] = {}
     columns = _usable(column_names(source, csv), left_out)
     while columns:

@@ -28,6 +28,7 @@ from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import QueryList, list_queries
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.count import MAX_CELLS
+from hushtable.kernel.counting.paths import table_in
 from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.query.answer import Answer, show_percent
 from hushtable.query.box import Boxes
@@ -157,16 +158,18 @@ def evaluate(
     queries: int = QUERIES,
     intervals: int = INTERVALS,
     confidence: float = 0.95,
+    table: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compare a release's answers with the true table's. For the data owner only: not private.
 
-    `data` and `csv` are as in `publish`; how to read the table is in the release. Of a workload
-    with more than so many `queries`, about that number is drawn; intervals are looked at for
-    `intervals` of them. Choosing among releases by what comes out is unpaid selection.
+    `data`, `table` and `csv` are as in `publish`; how to read the table is in the release. Of a
+    workload with more than so many `queries`, about that number is drawn; intervals are looked at
+    for `intervals` of them. Choosing among releases by what comes out is unpaid selection.
     """
     step = progress or (lambda name: None)
+    data = table_in(data, table)
     opened = release if isinstance(release, Release) else open_release(release)
     asked = _asked(workload, opened, queries)
     checked_confidence(confidence)
@@ -174,8 +177,8 @@ def evaluate(
         raise OptionError("intervals must be a whole number above zero")
     step("count")
     count = count_table if opened.schema.cells <= MAX_CELLS else code_table
-    table = TrueTable.of(count(data, opened.schema, csv))
-    measured = _measured(opened, asked, table, intervals, confidence, step)
+    truth = TrueTable.of(count(data, opened.schema, csv))
+    measured = _measured(opened, asked, truth, intervals, confidence, step)
     step("done")
     return Evaluation(
         dataset=opened.schema.name,
@@ -184,10 +187,10 @@ def evaluate(
         workload=workload if isinstance(workload, str) else workload.name,
         queries=len(asked),
         workload_queries=asked.whole,
-        rows=table.rows,
+        rows=truth.rows,
         confidence=confidence,
         errors=tuple(measured.error_rows(opened.schema.shape)),
-        notes=_notes(opened, table.rows),
+        notes=_notes(opened, truth.rows),
     )
 
 

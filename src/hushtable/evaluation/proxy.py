@@ -35,6 +35,7 @@ from hushtable.families.forecast import (
     typical_ratio,
 )
 from hushtable.kernel.counting import CsvFormat
+from hushtable.kernel.counting.paths import table_in
 from hushtable.kernel.privacy.loss import EpsilonLike
 from hushtable.planner import Plan, plan
 from hushtable.schema import Schema
@@ -214,6 +215,7 @@ def plan_on_proxy(
     typical: float = 1.0,
     budgets: bool = False,
     runs: int = RUNS,
+    proxy_table: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
 ) -> ProxyPlan:
@@ -222,9 +224,10 @@ def plan_on_proxy(
     `proxy` is a release of this dataset or another, whose rows are drawn, or with `public=True` a
     table in any form that `publish` takes. `private` is the table that is to be published, which
     is never read: a proxy that is one of its files is refused, and so is any file that a private
-    table was published from. The other parameters are those of `plan`, `csv` that of `publish`;
-    `progress` is told how many mechanisms are done, and of how many.
+    table was published from. The other parameters are those of `plan`, `proxy_table` and `csv`
+    those of `publish`; `progress` is told how many mechanisms are done, and of how many.
     """
+    proxy = table_in(proxy, proxy_table)
     if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
         raise OptionError(f"runs must be a whole number from 1 to {MOST_RUNS}")
     found = plan(

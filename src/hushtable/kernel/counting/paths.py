@@ -10,12 +10,13 @@ import glob
 import os
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from hushtable.errors import DataError
+from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.silence import raise_alone
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -23,9 +24,26 @@ _PORTS = {"http": 80, "https": 443}
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 
 
+@dataclass(frozen=True)
+class TableIn:
+    """A table by its name, in a file that may hold several."""
+
+    file: Any
+    name: str
+
+
+def table_in(data: Any, name: str | None) -> Any:
+    """The table of this name in a file; without a name, the data as they are."""
+    if name is None:
+        return data
+    if not isinstance(name, str) or not names_files(data) or isinstance(data, TableIn):
+        raise OptionError("a table is named by its text, and only in a file that holds tables")
+    return TableIn(data, name)
+
+
 def names_files(data: Any) -> bool:
     """Whether a table is given by where its files are."""
-    if isinstance(data, str | Path):
+    if isinstance(data, str | Path | TableIn):
         return True
     return isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in data)
 
@@ -35,8 +53,10 @@ def files_of(data: Any) -> list[str]:
     return find_files(data) if names_files(data) else []
 
 
-def find_files(data: str | Path | Sequence[str | Path]) -> list[str]:
+def find_files(data: str | Path | TableIn | Sequence[str | Path]) -> list[str]:
     """The paths of all files, none of which is another's; refused if there are none."""
+    if isinstance(data, TableIn):
+        return find_files(data.file)
     if isinstance(data, str | Path):
         named = {f"{str(data)!r}": str(data)}
     else:  # what looks like a list of paths may be a list of values: none is shown

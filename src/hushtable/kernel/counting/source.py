@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
-from hushtable.errors import DataError
+from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.columns import ColumnError, match_columns, select_columns
 from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.kernel.counting.otherfiles import ENDINGS, is_other, open_other
 from hushtable.kernel.counting.parquet import open_parquet
-from hushtable.kernel.counting.paths import find_files, names_files
+from hushtable.kernel.counting.paths import TableIn, find_files, names_files
 from hushtable.kernel.counting.readable import readable
 from hushtable.kernel.counting.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
@@ -131,7 +132,7 @@ def _any_table(
     import ibis
 
     if names_files(data):
-        return _open_files(connection, find_files(data), columns, form, ids, lost)
+        return _open_files(connection, data, columns, form, ids, lost)
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
@@ -146,7 +147,10 @@ def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
 def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
     if names_files(data):
-        path = find_files(data)[0]
+        paths = _checked_files(data)
+        path = paths[0]
+        if is_other(path):
+            return list(open_other(path, _table_name(data)).names)
         if is_csv(path):
             return header_names(path, form or CsvFormat())
         import pyarrow.parquet as pq
@@ -167,20 +171,40 @@ def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _table_name(data: Any) -> str | None:
+    return data.name if isinstance(data, TableIn) else None
+
+
+def _checked_files(data: Any) -> list[str]:
+    """The files of a table, unless they cannot be read together, or by the name of a table."""
+    paths = find_files(data)
+    if len(paths) > 1 and any(map(is_other, paths)):
+        raise DataError("only CSV and Parquet files are read together; of other files, give one")
+    if _table_name(data) is not None and not is_other(paths[0]):
+        raise OptionError(f"{paths[0]} is a table by itself: no table in it can be named")
+    return paths
+
+
 def _open_files(
     connection: Any,
-    paths: Sequence[str],
+    data: Any,
     columns: Sequence[str],
     form: CsvFormat,
     ids: Collection[str],
     lost: LostRecords | None,
 ) -> Any:
+    paths = _checked_files(data)
     shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
     with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):
         if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
             return open_parquet(connection, paths, columns, ids)
+        if is_other(paths[0]):
+            held = open_other(paths[0], _table_name(data))
+            return held.open(connection, match_columns(held.names, columns), columns, ids)
         if not all(is_csv(path) for path in paths):
-            raise DataError(f"{shown} is neither CSV nor Parquet by its ending (.csv, .parquet)")
+            raise DataError(
+                f"{shown} is neither CSV nor Parquet by its ending, nor one of {', '.join(ENDINGS)}"
+            )
         stream, positions = csv_source(paths, columns, form, lost)
         connection.con.register("hush_source", stream)
         return select_columns(connection.table("hush_source"), positions)

@@ -7,12 +7,20 @@ differ must not become one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+from hushtable.kernel.counting.columns import ColumnError, sql_name, sql_text
+from hushtable.kernel.counting.filetable import FileTable, OneOf, open_stream
+from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.stream import Stream
 from hushtable.kernel.counting.values import id_text, value_text
 
 _ROWS = 2**16
+_VIRTUAL = 2  # how SQLite marks a column that it computes whenever it is read
 
 
 def sqlite_table(table: Any, columns: Sequence[str], ids: Collection[str] = ()) -> Any:
@@ -23,23 +31,89 @@ def sqlite_table(table: Any, columns: Sequence[str], ids: Collection[str] = ()) 
     import ibis
     import pyarrow as pa
 
-    connection = table.get_backend().con
+    connection, source = table.get_backend().con, ibis.to_sql(table, dialect="sqlite")
+    batches = _batches(connection, table.columns, f"({source})", columns, ids)
+    return pa.Table.from_batches(list(batches), _schema(len(columns)))
+
+
+def open_sqlite(path: str, table: str | None) -> FileTable:
+    """A table of a database file, which is opened to be read and never written."""
+    with _opened(path) as connection:
+        tables = "type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        held = OneOf(path, _names(connection, tables), _names(connection, "type = 'view'"))
+        name = held.choose(table)
+        described = connection.execute(f"PRAGMA table_xinfo({sql_text(name)})").fetchall()
+    shown = [(str(column[1]), column[6]) for column in described if column[6] != 1]
+    names = [name for name, _ in shown]
+    computed = {name for name, hidden in shown if hidden == _VIRTUAL}
+
+    def open_columns(
+        engine: Any, positions: Sequence[int], columns: Sequence[str], ids: Collection[str]
+    ) -> Any:
+        needed = [names[position] for position in positions]
+        for column, own in zip(columns, needed, strict=True):
+            if own in computed:
+                raise ColumnError(column, line=f"column {column!r} {COMPUTED}")
+
+        def batches() -> Iterator[Any]:
+            with _opened(path) as connection:
+                written = [sql_name(column) for column in needed]
+                yield from _batches(connection, written, sql_name(name), columns, ids)
+
+        return open_stream(engine, Stream(_schema(len(columns)), batches))
+
+    return FileTable(tuple(names), open_columns)
+
+
+COMPUTED = "is computed whenever it is read, and could fail by a value: store it as a column"
+
+
+def _opened(path: str) -> Any:
+    """A connection that cannot write; whichever thread reads on has it for itself."""
+    with silent_engine(
+        f"{path} could not be opened: check that it is a complete SQLite database, and that no"
+        " other program is writing it"
+    ):
+        uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    return closing(connection)
+
+
+def _names(connection: Any, which: str) -> list[str]:
+    found = connection.execute(f"SELECT name FROM sqlite_master WHERE {which} ORDER BY rowid")
+    return [str(name) for (name,) in found]
+
+
+def _schema(columns: int) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([(f"c{i}", pa.large_string()) for i in range(columns)])
+
+
+def _batches(
+    connection: Any,
+    names: Sequence[str],
+    source: str,
+    columns: Sequence[str],
+    ids: Collection[str],
+) -> Iterator[Any]:
+    """Columns of text, some rows at a time; the names are as SQL writes them."""
+    import pyarrow as pa
+
     ((encoding,),) = connection.execute("PRAGMA encoding").fetchall()
-    names = table.columns
     wanted = ", ".join(f"typeof({name}), {_AS_IT_IS.format(name)}" for name in names)
-    cursor = connection.execute(f"SELECT {wanted} FROM ({ibis.to_sql(table, dialect='sqlite')})")
-    schema = pa.schema([(name, pa.large_string()) for name in names])
-    batches = []
+    cursor = connection.execute(f"SELECT {wanted} FROM {source}")
+    ways = [_id if column in ids else _text for column in columns]
     while rows := cursor.fetchmany(_ROWS):
         parts = list(zip(*rows, strict=True))
         texts = [
             [text(kind, value, encoding) for kind, value in zip(kinds, values, strict=True)]
-            for kinds, values, text in zip(
-                parts[::2], parts[1::2], [_id if c in ids else _text for c in columns], strict=True
-            )
+            for kinds, values, text in zip(parts[::2], parts[1::2], ways, strict=True)
         ]
-        batches.append(pa.record_batch([pa.array(t, pa.large_string()) for t in texts], schema))
-    return pa.Table.from_batches(batches, schema)
+        arrays = [pa.array(text, pa.large_string()) for text in texts]
+        yield pa.record_batch(arrays, _schema(len(names)))
 
 
 _AS_IT_IS = "CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) ELSE {0} END"

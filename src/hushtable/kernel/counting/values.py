@@ -60,14 +60,14 @@ def _plain_text(value: Any) -> str | None:
 
 def _time_text(value: Any) -> str | None:
     """A time, in UTC if it has a zone; a time of day; a period or interval of pandas as printed."""
-    import pandas as pd
-
-    if isinstance(value, np.datetime64):
-        value = pd.Timestamp(value)
     if isinstance(value, datetime):
         return str(value if value.tzinfo is None else value.astimezone(UTC))
     if isinstance(value, time):  # an offset without a day is none
         return str(value) if value.tzinfo is None else None
+    import pandas as pd  # which is there if the value is one of its own
+
+    if isinstance(value, np.datetime64):
+        return _time_text(pd.Timestamp(value))
     return str(value) if isinstance(value, pd.Period | pd.Interval) else None
 
 
