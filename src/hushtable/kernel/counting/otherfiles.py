@@ -33,7 +33,7 @@ def open_other(path: str, table: str | None) -> FileTable:
     if ending.endswith(_DATABASES):
         return _open_database(path, table)
     if table is not None:
-        raise OptionError(f"{path} is a table by itself: no table in it can be named")
+        raise OptionError(f"{path} is a table by itself: leave out --table (in Python, table=)")
     return open_statfile(path)
 
 

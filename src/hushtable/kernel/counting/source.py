@@ -181,7 +181,7 @@ def _checked_files(data: Any) -> list[str]:
     if len(paths) > 1 and any(map(is_other, paths)):
         raise DataError("only CSV and Parquet files are read together; of other files, give one")
     if _table_name(data) is not None and not is_other(paths[0]):
-        raise OptionError(f"{paths[0]} is a table by itself: no table in it can be named")
+        raise OptionError(f"{paths[0]} is a table by itself: leave out --table (in Python, table=)")
     return paths
 
 

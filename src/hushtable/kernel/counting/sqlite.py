@@ -20,6 +20,7 @@ from hushtable.kernel.counting.stream import Stream
 from hushtable.kernel.counting.values import id_text, value_text
 
 _ROWS = 2**16
+_PATIENCE = 5.0  # seconds, where somebody writes
 _VIRTUAL = 2  # how SQLite marks a column that it computes whenever it is read
 
 
@@ -75,8 +76,7 @@ def _opened(path: str) -> Any:
         " other program is writing it"
     ):
         uri = f"{Path(path).absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        connection.execute("PRAGMA trusted_schema = OFF")
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_PATIENCE)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     return closing(connection)
 
