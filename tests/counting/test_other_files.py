@@ -25,7 +25,6 @@ from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError, OptionError
 from hushtable.kernel.counting import count_table
 from hushtable.kernel.counting.paths import TableIn, files_of, table_in
-from hushtable.schema import Schema
 
 # Attached files belong to a database: each table is counted in its own, as everywhere.
 pytestmark = pytest.mark.usefixtures("databases_as_ever")
@@ -536,5 +535,28 @@ def test_value_labels_are_not_applied(tmp_path: Path) -> None:
     assert counted(path, make(AGE)) == Counter({1: 1, 2: 1, 21: 1})
 
 
-def test_schemas_used_here_are_read(tmp_path: Path) -> None:
-    assert isinstance(SCHEMA, Schema) and HOURS.cells == 25
+def test_numbers_are_known_by_the_labels_of_a_schema(tmp_path: Path) -> None:
+    codes = make({"name": "age", "kind": "nominal", "values": ["1", "7"], "outside": "other"})
+    for name in KINDS:
+        KINDS[name](tmp_path / name, ROWS)
+        assert counted(tmp_path / name, codes) == {0: 1, 1: 2, 2: 6}, name
+
+
+def test_text_of_any_length_of_stata_is_refused_by_its_type(tmp_path: Path) -> None:
+    """Its reader fails on a single one whose bytes are no text."""
+    frame = pd.DataFrame({"age": [1.0, 2.0], "note": ["marked" * 500, "é"], "job": ["é", "7"]})
+    path = tmp_path / "t.dta"
+    pyreadstat.write_dta(frame, str(path))
+    path.write_bytes(path.read_bytes().replace(b"marked", b"\xff\xfearke"))
+    with pytest.raises(DataError, match="column 'note' is of type strL"):
+        count_table(path, make({**JOB, "name": "note"}))
+    assert counted(path, make(AGE, JOB)).total() == 2
+    assert dict(draft_schema(path, name="t").left_out)["note"] == "not plain values"
+
+
+def test_long_texts_are_whole(tmp_path: Path) -> None:
+    label = "aé" * 400
+    schema = make({**JOB, "values": [label, "x"]})
+    for name in ("t.sav", "t.dta", "t.xpt", "t.xlsx", "t.db", "t.duckdb"):
+        KINDS[name](tmp_path / name, [(1, 1, label), (1, 1, label[:-1])])
+        assert counted(tmp_path / name, schema) == {0: 1, 2: 1}, name

@@ -78,7 +78,7 @@ def _attached(path: str) -> Iterator[Any]:
 def _attach(database: Any, path: str) -> None:
     with silent_engine(
         f"{path} could not be opened: check that it is a complete DuckDB database of this version"
-        " or an older one, without a password, and that no other program has it open for writing"
+        " or an older one, without a password, and that nothing has it open for writing"
     ):
         database.execute(f"ATTACH {sql_text(path)} AS hush_file (TYPE duckdb, READ_ONLY)")
 

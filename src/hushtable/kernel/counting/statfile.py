@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.columns import ColumnError
 from hushtable.kernel.counting.filetable import FileTable, open_stream
 from hushtable.kernel.counting.silence import raise_alone, silent_engine
 from hushtable.kernel.counting.stream import Stream
@@ -37,6 +38,7 @@ _BYTES = "LATIN1"  # in which every byte is a character
 _CODECS = {"EUC-CN": "gb18030", "SHIFT-JIS": "cp932", "SHIFT_JIS": "cp932", "EUC-KR": "cp949"}
 _STATA = re.compile(rb"<stata_dta><header><release>([0-9]{3})<")
 _UNICODE_STATA = 118
+_STATA_TYPES, _STRL = b"</map><variable_types>", 32768
 
 # Formats that show a number as a time, by what it counts. Those that begin with DT, and two more,
 # show the day of a time.
@@ -86,7 +88,7 @@ class _Column:
     key: str
     """Its name, bytes for characters."""
     kind: str
-    """text, number, day, time or clock"""
+    """text, strL, number, day, time or clock"""
 
 
 def open_statfile(path: str) -> FileTable:
@@ -99,7 +101,11 @@ def open_statfile(path: str) -> FileTable:
         codec = _codec(path, name, declared.file_encoding)
         options = {} if name == "read_por" else {"encoding": _BYTES}
         _, raw = read(path, metadataonly=True, **options)
-        columns = [_Column(key, _kind(raw, key, way)) for key in raw.column_names]
+        long = _long_texts(path, len(raw.column_names)) if name == "read_dta" else set()
+        columns = [
+            _Column(key, "strL" if i in long else _kind(raw, key, way))
+            for i, key in enumerate(raw.column_names)
+        ]
         decode = _decoder(codec) if options else str
         names = tuple(decode(column.key) for column in columns)
 
@@ -107,6 +113,9 @@ def open_statfile(path: str) -> FileTable:
         engine: Any, positions: Sequence[int], wanted: Sequence[str], ids: Collection[str]
     ) -> Any:
         needed = [columns[position] for position in positions]
+        for column, own in zip(wanted, needed, strict=True):
+            if own.kind == "strL":
+                raise ColumnError(column, "strL")
 
         def batches() -> Iterator[Any]:
             import pyarrow as pa
@@ -179,6 +188,19 @@ def _codec(path: str, reader: str, declared: str | None) -> str:
     except LookupError:
         raise_alone(DataError(f"{path} is in an encoding that is not read; save it as UTF-8"))
     return name
+
+
+def _long_texts(path: str, columns: int) -> set[int]:
+    """Which columns of a Stata file are of the type strL.
+
+    The reader does not say, and decodes them by itself: it fails on bytes that are no text.
+    """
+    with open(path, "rb") as file:
+        start = file.read(2**12 + 2 * columns)
+    _, found, types = start.partition(_STATA_TYPES)
+    order = "<u2" if b"<byteorder>LSF<" in start else ">u2"
+    kinds = np.frombuffer(types[: 2 * columns], order) if found else np.zeros(0)
+    return {int(position) for position in np.flatnonzero(kinds == _STRL)}
 
 
 def _decoder(codec: str) -> Callable[[str], str]:
