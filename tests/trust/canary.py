@@ -48,6 +48,7 @@ tree = {{ desk = ["clerk", "boss"], field = ["farmer"] }}
 """
 COLUMNS = ("age", "income", "job", "person", "unused")
 CHECKED = ("good.csv", "missing.csv", "nested.parquet", "nul.csv", "quoted.csv", "cut.csv.gz")
+CHECKED += ("good.xlsx", "headless.xlsx", "cut.sqlite", "good.duckdb", "cut.sav")
 INSIDE = "tables"  # the one folder that may hold canaries
 
 
@@ -157,6 +158,35 @@ def write_tables(folder: Path) -> None:
     }
     for name, content in contents.items():
         (folder / name).write_bytes(content)
+    _write_other_files(folder, table)
+
+
+def _write_other_files(folder: Path, table: list[dict[str, Any]]) -> None:
+    """A workbook, databases and a file of SPSS: good, without names of columns, and cut."""
+    import sqlite3
+
+    import duckdb
+    import openpyxl
+    import pandas as pd
+    import pyreadstat
+
+    values = [list(row.values()) for row in table]
+    for name, start in (("good", [list(COLUMNS)]), ("headless", [])):
+        book = openpyxl.Workbook()
+        for row in (*start, *values):
+            book.active.append(row)
+        book.save(folder / f"{name}.xlsx")
+    for name, connect in (("good.sqlite", sqlite3.connect), ("good.duckdb", duckdb.connect)):
+        database: Any = connect(str(folder / name))
+        database.execute(f"CREATE TABLE people ({' VARCHAR, '.join(COLUMNS)} VARCHAR)")
+        database.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", values)
+        database.commit()
+        database.close()
+    texts = pd.DataFrame([[str(value) for value in row] for row in values], columns=COLUMNS)
+    pyreadstat.write_sav(texts, str(folder / "good.sav"))
+    for name in ("good.xlsx", "good.sqlite", "good.duckdb", "good.sav"):
+        whole = (folder / name).read_bytes()
+        (folder / name.replace("good", "cut")).write_bytes(whole[: len(whole) * 2 // 3])
 
 
 def _number(value: Any) -> float | None:

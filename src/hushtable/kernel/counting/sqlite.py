@@ -7,12 +7,14 @@ differ must not become one.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from hushtable.errors import DataError
 from hushtable.kernel.counting.columns import ColumnError, sql_name, sql_text
 from hushtable.kernel.counting.filetable import FileTable, OneOf, open_stream
 from hushtable.kernel.counting.silence import silent_engine
@@ -39,6 +41,7 @@ def sqlite_table(table: Any, columns: Sequence[str], ids: Collection[str] = ()) 
 
 def open_sqlite(path: str, table: str | None) -> FileTable:
     """A table of a database file, which is opened to be read and never written."""
+    _check_complete(path)
     with _opened(path) as connection:
         tables = "type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         held = OneOf(path, _names(connection, tables), _names(connection, "type = 'view'"))
@@ -69,12 +72,25 @@ def open_sqlite(path: str, table: str | None) -> FileTable:
 COMPUTED = "is computed whenever it is read, and could fail by a value: store it as a column"
 
 
+_UNREADABLE = (
+    "{} could not be opened: check that it is a complete SQLite database, and that no other program"
+    " is writing it"
+)
+
+
+def _check_complete(path: str) -> None:
+    """Refuse a file that was cut: SQLite takes what a page lacks for zeros, and rows for empty."""
+    with silent_engine(_UNREADABLE.format(path)), open(path, "rb") as file:
+        start, size = file.read(100), os.fstat(file.fileno()).st_size
+        page, pages = int.from_bytes(start[16:18]), int.from_bytes(start[28:32])
+        valid = start[24:28] == start[92:96]  # or the number of pages is an old one
+        if valid and size < pages * (2**16 if page == 1 else page):
+            raise DataError(_UNREADABLE.format(path))
+
+
 def _opened(path: str) -> Any:
     """A connection that cannot write; whichever thread reads on has it for itself."""
-    with silent_engine(
-        f"{path} could not be opened: check that it is a complete SQLite database, and that no"
-        " other program is writing it"
-    ):
+    with silent_engine(_UNREADABLE.format(path)):
         uri = f"{Path(path).absolute().as_uri()}?mode=ro"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_PATIENCE)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
