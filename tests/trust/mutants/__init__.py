@@ -11,7 +11,7 @@ from __future__ import annotations
 from attack import Extent
 
 from .answers import ANSWERS, ERROR_BARS
-from .counting import COUNTING, READING
+from .counting import COUNTING, OF_FILES, READING
 from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
@@ -44,6 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *PUBLISHED,
     *COUNTING,
     *READING,
+    *OF_FILES,
     *ANSWERS,
     *ERROR_BARS,
     *SPARSE,

@@ -15,6 +15,7 @@ from .suites import (
     LABELS,
     OF_COUNTS,
     ONCE,
+    OTHER_FILES,
     READABLE,
     SECRET,
     SIGNALS,
@@ -22,6 +23,7 @@ from .suites import (
     STATEMENT,
     STORE,
     TALLY,
+    WORKBOOKS,
 )
 
 COUNTING = [
@@ -536,5 +538,92 @@ READING = [
         "if not math.isfinite(number):",
         "if False:",
         (FOLDERS,),
+    ),
+]
+
+OF_FILES = [
+    Mutant(
+        "integers of workbooks rounded, so that two people's ids are one",
+        "kernel/counting/cells.py",
+        "return int(text) if _INTEGER.fullmatch(text) else float(text)",
+        "return float(text)",
+        (f"{OTHER_FILES}::test_ids_are_one_person_s_however_they_are_stored",),
+    ),
+    Mutant(
+        "a workbook that one cell makes unreadable",
+        "kernel/counting/cells.py",
+        "except (ValueError, LookupError, OverflowError):",
+        "except LookupError:",
+        (f"{WORKBOOKS}::test_an_odd_cell_belongs_to_its_row_alone",),
+    ),
+    Mutant(
+        "shared texts of a workbook counted from their end",
+        "kernel/counting/cells.py",
+        "if index < 0:",
+        "if False:",
+        (f"{WORKBOOKS}::test_strings_are_not_counted_from_their_end",),
+    ),
+    Mutant(
+        "a cell of any length kept in memory",
+        "kernel/counting/workbook.py",
+        "if self._open and self._length <= _MOST_TEXT:",
+        "if True:",
+        (f"{WORKBOOKS}::test_a_sheet_is_never_held_whole",),
+    ),
+    Mutant(
+        "text of statistics packages decoded by a reader that fails on one",
+        "kernel/counting/statfile.py",
+        '{"encoding": _BYTES}',
+        "{}",
+        (f"{OTHER_FILES}::test_bytes_that_are_no_text_belong_to_their_row_alone",),
+    ),
+    Mutant(
+        "dates of statistics packages made by a reader that fails on one",
+        "kernel/counting/statfile.py",
+        "disable_datetime_conversion=True",
+        "disable_datetime_conversion=False",
+        (f"{OTHER_FILES}::test_a_date_that_no_calendar_has_is_missing_in_its_row_alone",),
+    ),
+    Mutant(
+        "text of any length of Stata read",
+        "kernel/counting/statfile.py",
+        "kinds == _STRL",
+        "kinds == 0",
+        (f"{OTHER_FILES}::test_text_of_any_length_of_stata_is_refused_by_its_type",),
+    ),
+    Mutant(
+        "integers of DuckDB that no other type can hold compared with labels",
+        "kernel/counting/duckdbfile.py",
+        "if family in _AS_TEXT else sql_name(name)",
+        "if family == 'ENUM' else sql_name(name)",
+        (f"{OTHER_FILES}::test_the_ends_of_a_type_of_duckdb_belong_to_their_row_alone",),
+    ),
+    Mutant(
+        "a column of DuckDB computed while it is read",
+        "kernel/counting/duckdbfile.py",
+        'if generated != "NEVER":',
+        "if False:",
+        (f"{OTHER_FILES}::test_computed_columns_are_refused_where_a_value_could_make_them_fail",),
+    ),
+    Mutant(
+        "a column of SQLite computed while it is read",
+        "kernel/counting/sqlite.py",
+        "if hidden == _VIRTUAL}",
+        "if hidden == 9}",
+        (f"{OTHER_FILES}::test_computed_columns_are_refused_where_a_value_could_make_them_fail",),
+    ),
+    Mutant(
+        "views of a database read like tables",
+        "kernel/counting/filetable.py",
+        "if name in (*self.tables, *self.aside):",
+        "if name in (*self.tables, *self.aside, *self.views):",
+        (f"{OTHER_FILES}::test_of_several_tables_one_is_named",),
+    ),
+    Mutant(
+        "a database that was cut read with empty rows",
+        "kernel/counting/sqlite.py",
+        "if valid and size <",
+        "if not valid and size <",
+        (f"{OTHER_FILES}::test_damaged_files_are_refused_silently",),
     ),
 ]
