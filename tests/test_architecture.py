@@ -60,12 +60,15 @@ ALLOWED: dict[str, set[str]] = {
     | {"kernel.counting", "kernel.maps.public", "kernel.noise"}
     | {"kernel.privacy", "kernel.privacy.loss"},
     # Ways to publish: who asks the curator sees no more of the kernel; who reads, nothing.
-    "families": {"errors", "families.mechanism"},
-    "families.mechanism": ANALYST | {"kernel.curator", "release"},
+    "families": {"errors", "families.about", "families.mechanism"},
+    "families.about": {"errors", "kernel.privacy.loss", "schema"},
+    "families.mechanism": ANALYST | {"families.about"} | {"kernel.curator", "release"},
     "families.forecast": ANALYST | {"workload"},
     "families.ask": ANALYST
-    | {"families.mechanism", "families.read", "kernel.curator", "progress", "release"},
-    "families.read": ANALYST | {"families.forecast", "families.kernels", "release", "workload"},
+    | {"families.about", "families.mechanism", "families.read", "kernel.curator", "progress"}
+    | {"release"},
+    "families.read": ANALYST
+    | {"families.about", "families.forecast", "families.kernels", "release", "workload"},
     "families.kernels": {"arrays", "compiled", "kernel.maps.public"},
     "query": READING | {"query.haar_kernels"},
     "query.haar_kernels": {"arrays", "compiled", "kernel.maps.public"},
@@ -95,6 +98,7 @@ FREE = {
     "cli.schemas",
     "cli.planning",
     "cli.reproducing",
+    "cli.listing",
     "cli.evaluating",
     "cli.auditing",
     "cli.trying",
@@ -114,6 +118,7 @@ COMMANDS = (
     "trying",
     "reproducing",
     "evaluating",
+    "listing",
     "auditing",
 )
 
@@ -248,7 +253,7 @@ def test_every_part_is_known() -> None:
 def test_every_family_has_the_same_parts(home: str) -> None:
     folder = SOURCE / "families" / home
     parts = {path.stem for path in folder.iterdir()}
-    assert parts >= {"ask", "store", "read"} and (folder / "store.py").is_file()
+    assert parts >= {"about", "ask", "store", "read"} and (folder / "store.py").is_file()
     assert (folder / "forecast.py").is_file() == (FAMILIES[home].forecasts is not None)
 
 

@@ -20,6 +20,7 @@ _HOMES = {
     "curate": "hushtable.publishing",
     "check": "hushtable.checking",
     "CheckReport": "hushtable.checking",
+    "mechanisms": "hushtable.families",
     "plan": "hushtable.planner",
     "plan_on_proxy": "hushtable.evaluation.proxy",
     "ProxyPlan": "hushtable.evaluation.proxy",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from hushtable.errors import HushError, NoisyRowsWarning
     from hushtable.evaluation.evaluate import Evaluation, evaluate
     from hushtable.evaluation.proxy import ProxyPlan, plan_on_proxy
+    from hushtable.families import mechanisms
     from hushtable.kernel.counting import CsvFormat
     from hushtable.planner import Plan, plan
     from hushtable.publishing import curate, publish
@@ -69,6 +71,7 @@ __all__ = [
     "check",
     "curate",
     "evaluate",
+    "mechanisms",
     "open",
     "plan",
     "plan_on_proxy",

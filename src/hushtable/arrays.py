@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+MAX_AXES = 64
+"""Of an array, as NumPy has it."""
+
 _Task = TypeVar("_Task")
 _Done = TypeVar("_Done")
 

@@ -89,7 +89,7 @@ def test_a_noisy_total_is_paid_for() -> None:
     ("mechanism", "settings", "words"),
     [
         ("geometric", {"on": "cells"}, "no setting 'on'"),
-        ("filter", {"on": "cell"}, "on must be one of cells, dyadic, haar"),
+        ("filter", {"on": "cell"}, "on must be cells, dyadic or haar; see hush mechanisms filter"),
         ("filter", {"theta": "0"}, "theta must be a whole number from 1"),
         ("filter", {"theta": "1.5"}, "theta must be a whole number from 1"),
         ("filter", {"sides": "both"}, "sides must be one or two"),
@@ -97,7 +97,7 @@ def test_a_noisy_total_is_paid_for() -> None:
         ("filter", {"consistent": "yes"}, "only its nodes have ancestors"),
         ("filter", {"tau": "3"}, "no setting 'tau'"),
         ("threshold", {"tau": "x"}, "tau must be a whole number"),
-        ("threshold", {"share": "1"}, "share is the part of epsilon"),
+        ("threshold", {"share": "1"}, "share must be a decimal above 0 and below 1"),
         ("threshold", {"share": "0.1", "tau": "3"}, "not needed here"),
         ("priority", {"size": "-1"}, "size must be a whole number"),
         ("priority", {"theta": "3"}, "no setting 'theta'"),

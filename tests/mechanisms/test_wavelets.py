@@ -264,7 +264,7 @@ def test_unknown_attributes_are_refused_in_one_line(text: str) -> None:
 
 
 def test_privelet_has_no_settings() -> None:
-    with pytest.raises(OptionError, match="privelet has no setting 'identity'; it has none"):
+    with pytest.raises(OptionError, match="privelet has no setting 'identity'; it has none; see"):
         find_mechanism("privelet").check(schema_of(AGE), epsilon=ONE, settings={"identity": "age"})
 
 

@@ -14,8 +14,8 @@ from tables import binary_schema, chain, curator_of, measured, mixed, mixed_sche
 from hushtable.auditing.transcript import ChoiceDraw, LaplaceDraw, NoNoise, Recorder
 from hushtable.errors import OptionError
 from hushtable.families.network.ask import privbayes
+from hushtable.families.network.ask.options import read_options
 from hushtable.families.network.ask.privbayes import (
-    Options,
     PrivBayes,
     Search,
     Shares,
@@ -143,14 +143,15 @@ def test_k_never_grows_as_epsilon_shrinks() -> None:
 def test_k_depends_on_the_noisy_number_of_rows_alone() -> None:
     """Two tables, one noisy answer: the same search, though their true sizes differ."""
     for rows in (500, 5000):
-        options, shares = Options(), Shares.of(Fraction(1), Options())
+        options = read_options({})
+        shares = Shares.of(Fraction(1), options)
         search = Search.of(binary_schema(6), options, 777, shares)
         content, _, _ = measured(chain(rows, 6), binary_schema(6), "1", rows=777)
         assert content.parameters["useful_cells"] == search.cells
 
 
 def test_no_candidate_is_larger_than_useful() -> None:
-    schema, options = mixed_schema(), Options()
+    schema, options = mixed_schema(), read_options({})
     search = Search.of(schema, options, 3000, Shares.of(Fraction(1), options))
     links = list(privbayes.candidate_links(search, [0, 1], [2, 3]))
     sizes = [math.prod(map(search.size, link.table)) for link in links if link.parents]
@@ -271,8 +272,11 @@ def test_a_million_rows() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"beta": "1"}, "beta must be below one"),
-        ({"beta": "-0.1"}, "beta must be above zero"),
+        (
+            {"beta": "1"},
+            "beta must be a decimal above 0 and below 1; see hush mechanisms",
+        ),
+        ({"beta": "-0.1"}, "beta must be a decimal above 0"),
         ({"theta": "x"}, "theta must be"),
         ({"score": "NMI"}, "score must be R, I or F"),
         ({"score": "F"}, "binary attributes"),

@@ -17,6 +17,7 @@ from hushtable.cli import (
     budgeting,
     checking,
     evaluating,
+    listing,
     planning,
     publishing,
     reproducing,
@@ -52,9 +53,9 @@ def schema_group() -> None:
     """Write and check the public description of a table."""
 
 
-for _command in (checking.check, planning.plan, publishing.publish, budgeting.budget):
+for _command in (checking.check, listing.mechanisms, planning.plan, publishing.publish):
     app.add_command(_command)
-for _command in (analyst.query, analyst.info, analyst.export):
+for _command in (budgeting.budget, analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
 for _command in (evaluating.evaluate, auditing.audit, trying.demo, trying.generate):
     app.add_command(_command)

@@ -78,6 +78,8 @@ def plan(
     With --proxy, mechanisms whose error depends on the data are tried on public rows, and all are
     listed as measured there: of a public table, or drawn from an earlier release.
 
+    hush mechanisms says what each mechanism is for.
+
     Example: hush plan census.toml --epsilon 1 --workload "ranges + marginals:2"
 
     Example: hush plan census.toml --epsilon 1 --proxy last-year.release

@@ -46,7 +46,7 @@ STEPS = {
 @click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
 @click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
 @click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
-@click.option("--mechanism", "-m", default="auto", show_default=True, help="How to publish.")
+@click.option("--mechanism", "-m", default="auto", show_default=True, help="See hush mechanisms.")
 @click.option("--workload", "-w", help="What auto should be best for.  [default: everyday]")
 @click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
 @click.option("--typical", type=float, help="About how many rows a used cell has: for auto.")
@@ -89,6 +89,8 @@ def publish(
 
     Whatever rows DATA has, it is published: to see beforehand how many would count, use hush check,
     or --check. Whoever then declines has spent nothing; the exit code is 0.
+
+    hush mechanisms lists the mechanisms, and hush mechanisms NAME what may be set.
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """

@@ -1,9 +1,9 @@
 """Ways to publish a table, one folder for each family of them.
 
-Every folder has the same parts: `ask` puts questions to the curator, `store` goes from a release's
-manifest to what answers, `read` answers, and `forecast` says how accurate a release would be, where
-that can be known. A family is registered by one entry of `FAMILIES`; its parts are imported when
-they are needed.
+Every folder has the same parts: `about` says what its mechanisms are for and what may be set, `ask`
+puts questions to the curator, `store` goes from a release's manifest to what answers, `read`
+answers, and `forecast` says how accurate a release would be, where that can be known. A family is
+registered by one entry of `FAMILIES`; its parts are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
+    from hushtable.families.about import About
     from hushtable.families.mechanism import Mechanism
 
 
@@ -25,9 +26,9 @@ Certainty = Literal["exact", "declared"]
 class Family(NamedTuple):
     """What a folder registers: its mechanisms, and the kinds of releases that they make.
 
-    Each mechanism is named with the file of `ask` in whose `MECHANISMS` it is, and `store.READERS`
-    has a function for each kind that opens it. With `forecasts` there is a `forecast.py`, whose
-    function `forecasts` has those of a purpose.
+    Each mechanism is named with the file of `ask` in whose `MECHANISMS` it is; `about.ABOUT` has
+    what there is to know of each, and `store.READERS` a function for each kind that opens it. With
+    `forecasts` there is a `forecast.py`, whose function `forecasts` has those of a purpose.
     """
 
     mechanisms: dict[str, str]
@@ -85,13 +86,35 @@ AUTO = "auto"
 
 def find_mechanism(name: str) -> Mechanism:
     """The mechanism of that name; `auto` is no mechanism, but what a plan recommends."""
-    if name not in MECHANISMS:
-        known = ", ".join([*MECHANISMS, AUTO])
-        raise OptionError(f"there is no mechanism {name!r}; there are {known}")
-    home = MECHANISMS[name]
+    home = _home(name)
     asking = import_module(f"hushtable.families.{home}.ask.{FAMILIES[home].mechanisms[name]}")
     found: Mechanism = next(known for known in asking.MECHANISMS if known.name == name)
     return found
+
+
+def about_mechanism(name: str) -> About:
+    """What there is to know of a mechanism; nothing that publishes is loaded for it."""
+    home = _home(name)
+    told = import_module(f"hushtable.families.{home}.about").ABOUT
+    found: About = next(about for about in told if about.name == name)
+    return found
+
+
+def mechanisms() -> dict[str, About]:
+    """All mechanisms by name: what each is for, its settings and its limits."""
+    return {name: about_mechanism(name) for name in MECHANISMS}
+
+
+def _home(name: str) -> str:
+    """The family of a mechanism; a name that is none is refused, with those that are like it."""
+    if name in MECHANISMS:
+        return MECHANISMS[name]
+    from difflib import get_close_matches
+
+    known = [*MECHANISMS, AUTO]
+    close = get_close_matches(name.lower(), known, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}"
+    raise OptionError(f"there is no mechanism {name!r}; {hint}")
 
 
 def forecasting(kind: Certainty) -> Iterator[Any]:
@@ -109,6 +132,8 @@ __all__ = [
     "READERS",
     "Certainty",
     "Family",
+    "about_mechanism",
     "find_mechanism",
     "forecasting",
+    "mechanisms",
 ]

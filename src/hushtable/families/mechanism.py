@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal, Protocol
 
-from hushtable.arrays import available_memory
+from hushtable.arrays import MAX_AXES, available_memory
 from hushtable.errors import OptionError
+from hushtable.families.about import Settings
 from hushtable.kernel.curator import Curator
-from hushtable.release.store import MAX_AXES, Content
+from hushtable.release.store import Content
 from hushtable.schema import Schema
-
-Settings = Mapping[str, str]
 
 
 class Mechanism(Protocol):
@@ -33,14 +31,6 @@ class Mechanism(Protocol):
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
         """Ask the curator; post-process its answers into what is stored."""
-
-
-def check_settings(name: str, settings: Settings, known: tuple[str, ...]) -> None:
-    """Refuse settings that a mechanism does not have."""
-    for key in settings:
-        if key not in known:
-            listed = f"it has {', '.join(known)}" if known else "it has none"
-            raise OptionError(f"{name} has no setting {key!r}; {listed}")
 
 
 def named_attributes(schema: Schema, names: str) -> set[int]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from hushtable.arrays import on_every_core
+from hushtable.arrays import MAX_AXES, on_every_core
 from hushtable.errors import ReleaseError
 from hushtable.forms import Form, fill
 from hushtable.progress import listener
@@ -35,7 +35,6 @@ CHUNK = 4 * 2**20
 MAX_MANIFEST = 64 * 2**20
 MAX_ITEMS = 4_000_000
 """The most values a manifest may hold: parsed, they take some sixty bytes each."""
-MAX_AXES = 64
 
 _DTYPES: list[np.dtype[Any]] = [np.dtype(name) for name in get_args(StoredType)]
 

@@ -22,7 +22,6 @@ from hushtable.kernel.maps.rules import Filter, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure, nodes, splits
 from hushtable.kernel.maps.thresholds import smallest
 
-DEFAULT_SIZE = 100_000
 """What summaries keep unless they are told otherwise."""
 
 _GRID = 2**16

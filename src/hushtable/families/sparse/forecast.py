@@ -21,12 +21,8 @@ from hushtable.families.forecast import (
     by_attributes,
     typical_ratio,
 )
-from hushtable.families.sparse.expected import (
-    DEFAULT_SIZE,
-    Expected,
-    expected_of,
-    filter_for_size,
-)
+from hushtable.families.sparse.about import DEFAULT_SIZE
+from hushtable.families.sparse.expected import Expected, expected_of, filter_for_size
 from hushtable.kernel.maps.rules import Filter, Priority, Rule
 from hushtable.kernel.maps.structure import On, Structure
 

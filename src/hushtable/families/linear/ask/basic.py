@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from hushtable.families.mechanism import Settings, check_memory, check_settings
+from hushtable.families.about import Settings
+from hushtable.families.linear.about import BASIC
+from hushtable.families.mechanism import check_memory
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Identity, Product
 from hushtable.release.store import Content
@@ -30,11 +32,11 @@ from hushtable.schema import Schema
 class Basic:
     """Noise on every cell of the domain, empty ones included."""
 
-    name: str = "basic"
+    name: str = BASIC.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ())
+        BASIC.check(settings, schema)
         check_memory(self.name, len(schema.shape), schema.cells)
         cells = _cells(schema)
         schema.exposure.scale(epsilon, entering=cells.entering, moving=cells.moving)

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from hushtable.errors import OptionError
+from hushtable.families.about import Settings
+from hushtable.families.linear.about import BRANCHING, HIERARCHICAL
 from hushtable.families.linear.ask.coefficients import check_coefficients, measure_coefficients
 from hushtable.families.linear.choices import tree
-from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import AxisTransform, Product, Tree
 from hushtable.release.store import Content
@@ -35,11 +35,11 @@ from hushtable.schema import Attribute, Schema
 class Hierarchical:
     """A tree of noisy counts along every axis."""
 
-    name: str = "hierarchical"
+    name: str = HIERARCHICAL.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ("branching",))
+        HIERARCHICAL.check(settings, schema)
         check_coefficients(self.name, schema, trees(schema, settings), epsilon)
 
     def measure(
@@ -50,7 +50,7 @@ class Hierarchical:
 
 def trees(schema: Schema, settings: Settings) -> Product:
     """One tree per axis: as given, of the attribute's own hierarchy, or the best."""
-    given = _branching(schema, settings.get("branching", ""))
+    given = _branching(schema, BRANCHING.given(settings) or "")
     return Product(
         tuple(_tree(attribute, given.get(axis)) for axis, attribute in enumerate(schema.attributes))
     )
@@ -82,7 +82,7 @@ def _branching(schema: Schema, text: str) -> dict[int, tuple[int, ...]]:
 def _whole_number(text: str) -> int:
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) >= 2):
-        raise OptionError("branching is a whole number from 2, several as 16x8, or attribute:…")
+        raise BRANCHING.refusal()
     return int(digits)
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from hushtable.families.about import Settings
+from hushtable.families.linear.about import ALONG_ATTRIBUTE, MIXED
 from hushtable.families.linear.ask.coefficients import check_coefficients, measure_coefficients
 from hushtable.families.linear.choices import parse
-from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Product
 from hushtable.release.store import Content
@@ -23,11 +24,11 @@ from hushtable.schema import Schema
 class Mixed:
     """Wavelets along one axis, a tree along another, plain counts along a third."""
 
-    name: str = "mixed"
+    name: str = MIXED.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, tuple(a.name for a in schema.attributes))
+        MIXED.check(settings, schema)
         check_coefficients(self.name, schema, chosen(schema, settings), epsilon)
 
     def measure(
@@ -39,7 +40,8 @@ class Mixed:
 
 def chosen(schema: Schema, settings: Settings) -> Product:
     """The transform that the settings describe, axis by axis."""
-    return Product(tuple(parse(settings.get(a.name, "identity"), a) for a in schema.attributes))
+    attributes = schema.attributes
+    return Product(tuple(parse(ALONG_ATTRIBUTE.named(a.name).of(settings), a) for a in attributes))
 
 
 MECHANISMS = (Mixed(),)

@@ -24,10 +24,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from hushtable.families.about import Settings
+from hushtable.families.linear.about import IDENTITY, PRIVELET, PRIVELET_PLUS
 from hushtable.families.linear.ask.coefficients import check_coefficients, measure_coefficients
 from hushtable.families.linear.bounds import worth_counting
 from hushtable.families.linear.choices import wavelet
-from hushtable.families.mechanism import Settings, check_settings, named_attributes
+from hushtable.families.mechanism import named_attributes
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Identity, Product
 from hushtable.release.store import Content
@@ -38,11 +40,11 @@ from hushtable.schema import Schema
 class Privelet:
     """Wavelets along every axis."""
 
-    name: str = "privelet"
+    name: str = PRIVELET.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ())
+        PRIVELET.check(settings, schema)
         check_coefficients(self.name, schema, wavelets(schema, set()), epsilon)
 
     def measure(
@@ -55,11 +57,11 @@ class Privelet:
 class PriveletPlus:
     """Wavelets along the large axes, plain counts along the small ones (Figure 5)."""
 
-    name: str = "privelet+"
+    name: str = PRIVELET_PLUS.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ("identity",))
+        PRIVELET_PLUS.check(settings, schema)
         check_coefficients(self.name, schema, chosen_wavelets(schema, settings)[0], epsilon)
 
     def measure(
@@ -78,8 +80,9 @@ def chosen_wavelets(schema: Schema, settings: Settings) -> tuple[Product, dict[s
 
 def identity_axes(schema: Schema, settings: Settings) -> set[int]:
     """S_A: what `--set identity=age,sex` names, or else the axes that Equation 7 puts there."""
-    if "identity" in settings:
-        return named_attributes(schema, settings["identity"])
+    named = IDENTITY.given(settings)
+    if named is not None:
+        return named_attributes(schema, named)
     return {axis for axis, a in enumerate(schema.attributes) if worth_counting(a)}
 
 

@@ -31,10 +31,11 @@ from typing import Any, Literal
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
+from hushtable.families.about import Settings
+from hushtable.families.linear.about import PRIVELET_STAR
 from hushtable.families.linear.ask.coefficients import check_coefficients, stored
 from hushtable.families.linear.ask.privelet import chosen_wavelets
 from hushtable.families.linear.bands import UNIT, Bands, runs_of
-from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps import Identity, Product
 from hushtable.kernel.privacy.noises import KnownNoise
@@ -53,11 +54,11 @@ _LARGEST = 2**62
 class PriveletStar:
     """Wavelets, soft-thresholded subband by subband."""
 
-    name: str = "privelet*"
+    name: str = PRIVELET_STAR.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ("identity",))
+        PRIVELET_STAR.check(settings, schema)
         check_coefficients(self.name, schema, chosen_wavelets(schema, settings)[0], epsilon)
 
     def measure(

@@ -28,6 +28,8 @@ import numpy as np
 
 from hushtable.arrays import available_memory
 from hushtable.errors import OptionError
+from hushtable.families.about import Settings
+from hushtable.families.marginals.about import ALONG, MARGINALS, MOST, SHARES, TABLES, WAYS
 from hushtable.families.marginals.choose import (
     Design,
     Wanted,
@@ -38,20 +40,16 @@ from hushtable.families.marginals.choose import (
 from hushtable.families.marginals.layers import may_be_measured
 from hushtable.families.marginals.tables import (
     MOST_AXES,
-    MOST_CELLS,
     MOST_LAYERS,
     SmallTable,
     groups_at,
     parse_tables,
     parse_transforms,
 )
-from hushtable.families.mechanism import Settings, check_settings
 from hushtable.kernel.curator import Curator, View
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
-SETTINGS = ("ways", "tables", "shares", "along", "most")
-_LARGEST = 2**24
 # What a search compares: the parts of all tables that are asked for.
 _MOST_PARTS = 2**20
 
@@ -74,11 +72,11 @@ class Recipe:
 class Marginals:
     """Several small tables of a wide table: for many attributes, and questions about a few."""
 
-    name: str = "marginals"
+    name: str = MARGINALS.name
     needs: Literal["counts", "columns"] = "columns"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, SETTINGS)
+        MARGINALS.check(settings, schema)
         recipe = read_recipe(schema, settings)
         transforms = parse_transforms(recipe.along, schema)
         products = [table.product(schema, transforms) for table in recipe.tables]
@@ -120,19 +118,16 @@ class Marginals:
 
 def read_recipe(schema: Schema, settings: Settings) -> Recipe:
     """The tables and shares that the settings name, or the best for what they ask."""
-    most = _whole(settings.get("most", str(MOST_CELLS)), "most", _LARGEST)
-    if "tables" in settings and "ways" in settings:
+    most, named, shares = MOST.of(settings), TABLES.given(settings), SHARES.given(settings)
+    if named is not None and "ways" in settings:
         raise OptionError("give either ways or tables")
-    if "shares" in settings and "tables" not in settings:
+    if shares is not None and named is None:
         raise OptionError("shares go with tables: one number for each, with colons in between")
-    along = _along(settings.get("along", ""))
+    along = ALONG.of(settings)
     parse_transforms(along, schema)
-    if "tables" not in settings:
-        attributes = len(schema.shape)
-        largest = min(attributes, MOST_AXES)
-        ways = _whole(settings.get("ways", str(min(2, attributes))), "ways", largest)
-        return replace(_searched(schema.shape, ways, most), along=along)
-    tables = parse_tables(settings["tables"], schema)
+    if named is None:
+        return replace(_searched(schema.shape, _ways(schema, settings), most), along=along)
+    tables = parse_tables(named, schema)
     if not may_be_measured(tables):
         raise OptionError(
             f"a table has at most {MOST_AXES} attributes, and tables need at most {MOST_LAYERS}"
@@ -142,18 +137,16 @@ def read_recipe(schema: Schema, settings: Settings) -> Recipe:
         if table.cells(schema) > most:
             name, cells = table.name(schema), table.cells(schema)
             raise OptionError(f"the table {name} has {cells:,} cells, more than most={most:,}")
-    if "shares" in settings:
-        return Recipe(tables, _shares(settings["shares"], len(tables)), along)
-    return Recipe(tables, _best_shares(schema, tables), along)
+    if shares is not None and len(shares) != len(tables):
+        raise OptionError(f"there are {len(tables)} tables and {len(shares)} shares")
+    return Recipe(tables, shares or _best_shares(schema, tables), along)
 
 
-def _along(text: str) -> dict[str, str]:
-    """Read `age=tree:10x10, income=tree:8x8`."""
-    parts = [part.rpartition("=") for part in text.split(",") if part.strip()]
-    found = {name.strip(): transform.strip() for name, _, transform in parts}
-    if "" in found or len(found) < len(parts):
-        raise OptionError("along is written as age=tree:10x10, income=tree:8x8, each name once")
-    return found
+def _ways(schema: Schema, settings: Settings) -> int:
+    attributes, ways = len(schema.shape), WAYS.given(settings)
+    if ways is not None and ways > attributes:
+        raise OptionError(f"ways must be from 1 to {attributes}, the number of attributes")
+    return ways or min(2, attributes)
 
 
 @lru_cache(maxsize=16)
@@ -184,24 +177,6 @@ def _best_shares(schema: Schema, tables: tuple[SmallTable, ...]) -> tuple[int, .
     design = Design.of(Wanted.of(sizes, [cells_of(axes, sizes) for axes in numbered]), numbered)
     design.improve_shares(300)
     return whole_shares(design.shares)
-
-
-def _shares(text: str, tables: int) -> tuple[int, ...]:
-    numbers = [part.strip() for part in text.split(":")]
-    if not all(n.isascii() and n.isdecimal() and len(n) < 10 and int(n) > 0 for n in numbers):
-        raise OptionError("shares are whole numbers above zero, with colons in between")
-    if len(numbers) != tables:
-        raise OptionError(f"there are {tables} tables and {len(numbers)} shares")
-    return tuple(map(int, numbers))
-
-
-def _whole(text: str, key: str, largest: int) -> int:
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 10):
-        raise OptionError(f"{key} must be a whole number")
-    if not 1 <= int(digits) <= largest:
-        raise OptionError(f"{key} must be from 1 to {largest:,}")
-    return int(digits)
 
 
 MECHANISMS = (Marginals(),)

@@ -31,8 +31,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from hushtable.errors import OptionError, ReleaseError
-from hushtable.families.mechanism import Settings, check_settings
-from hushtable.families.network.ask.options import SETTINGS, Options, read_options
+from hushtable.families.about import Settings
+from hushtable.families.network.about import PRIVBAYES
+from hushtable.families.network.ask.options import Options, read_options
 from hushtable.families.network.network import MOST_ROWS, Link, Network, Seen, check_schema_size
 from hushtable.kernel.curator import (
     Assignment,
@@ -82,11 +83,11 @@ class Shares:
 class PrivBayes:
     """A Bayesian network with noisy tables: for many attributes, and for synthetic rows."""
 
-    name: str = "privbayes"
+    name: str = PRIVBAYES.name
     needs: Literal["counts", "columns"] = "columns"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, SETTINGS)
+        PRIVBAYES.check(settings, schema)
         options = read_options(settings)
         try:
             check_schema_size(schema)

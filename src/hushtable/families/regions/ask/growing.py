@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
-from hushtable.families.mechanism import Settings, check_memory
+from hushtable.families.about import Settings
+from hushtable.families.mechanism import check_memory
+from hushtable.families.regions.about import ALPHA1, READING
 from hushtable.families.regions.adjacency import Adjacency, components
-from hushtable.families.regions.options import LIKELIHOODS, PRIORS
 from hushtable.kernel.curator import Curator, Measurement, Regions
 from hushtable.kernel.maps import Identity, Product
-from hushtable.kernel.privacy.loss import format_epsilon, parse_epsilon
+from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
@@ -42,9 +43,7 @@ class Split:
 
     @classmethod
     def of(cls, settings: Settings, epsilon: Fraction, share: Fraction) -> Split:
-        first = epsilon * share
-        if "alpha1" in settings:
-            first = parse_epsilon(settings["alpha1"], what="alpha1")
+        first = ALPHA1.given(settings) or epsilon * share
         if first >= epsilon:
             raise OptionError("alpha1 is what the cells cost: it must be less than epsilon")
         return cls(first, epsilon - first)
@@ -89,25 +88,6 @@ def second_histogram(
     )
 
 
-READING = ("prior", "likelihood", "reference")
-
-
 def reading(settings: Settings) -> dict[str, str]:
     """How analysts read the release unless they choose otherwise."""
-    known = {"prior": PRIORS, "likelihood": LIKELIHOODS, "reference": ("on", "off")}
-    chosen = {name: settings.get(name, values[0]) for name, values in known.items()}
-    for name, value in chosen.items():
-        if value not in known[name]:
-            raise OptionError(f"{name} must be {' or '.join(known[name])}")
-    return chosen
-
-
-def number(settings: Settings, name: str, default: float, *, least: float, most: float) -> float:
-    """A number among the settings."""
-    try:
-        value = float(settings.get(name, default))
-    except ValueError:
-        value = float("nan")
-    if not least <= value <= most:
-        raise OptionError(f"{name} must be a number from {least:g} to {most:g}")
-    return value
+    return {setting.name: setting.of(settings) for setting in READING}

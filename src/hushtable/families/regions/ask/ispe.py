@@ -33,16 +33,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import OptionError
-from hushtable.families.mechanism import Settings, check_settings
+from hushtable.families.about import Settings
+from hushtable.families.regions.about import ISPE, ITERATIONS, SIGMA, SMOOTHING, XI, D
 from hushtable.families.regions.adjacency import Adjacency
 from hushtable.families.regions.ask.growing import (
-    READING,
     Split,
     check_regions,
     grown_regions,
     noisy_cells,
-    number,
     reading,
     second_histogram,
 )
@@ -54,18 +52,16 @@ from hushtable.schema import Schema
 
 # Found by the experiment of docs/mechanisms/ispe.md.
 SHARE = Fraction(9, 10)
-ITERATIONS = 5
-SIGMA = 0.5
+USUAL_ITERATIONS = 5
 QUIET = 0.5
 """Noise of a smaller deviation than this is not worth smoothing: it would blur true counts."""
-MOST_ITERATIONS = 1000
 
 
 @dataclass(frozen=True)
 class IspeParameters:
     """What smoothing and region growing are told."""
 
-    smoothing: Literal["gaussian", "median"]
+    smoothing: str
     sigma: float
     iterations: int
     xi: float
@@ -74,23 +70,17 @@ class IspeParameters:
     @classmethod
     def of(cls, schema: Schema, settings: Settings, noise: KnownNoise) -> IspeParameters:
         """As given; what is not given follows from the noise of the cells and the schema."""
-        kind = settings.get("smoothing", "gaussian")
-        if kind not in ("gaussian", "median"):
-            raise OptionError("smoothing must be gaussian or median")
-        deviation = math.sqrt(noise.variance)
-        sigma = number(settings, "sigma", SIGMA, least=0.05, most=100)
-        default = ITERATIONS if deviation >= QUIET else 0
-        iterations = number(settings, "iterations", default, least=0, most=MOST_ITERATIONS)
-        if iterations != int(iterations):
-            raise OptionError("iterations must be a whole number")
-        d = number(settings, "d", 1.0, least=0, most=1000)
+        deviation, sigma, d = math.sqrt(noise.variance), SIGMA.of(settings), D.of(settings)
+        iterations = ITERATIONS.given(settings)
+        if iterations is None:
+            iterations = USUAL_ITERATIONS if deviation >= QUIET else 0
         axes = Adjacency.of(schema, d).axes
-        apart = deviation * difference_of_adjacent(axes, sigma=sigma, iterations=int(iterations))
+        apart = deviation * difference_of_adjacent(axes, sigma=sigma, iterations=iterations)
         # So far apart that noise alone hardly separates any adjacent cells of the whole domain.
         # Counts are whole: those that differ by less than a half are equal.
         least = max(apart * math.sqrt(2 * math.log(max(schema.cells, 2))), 0.5)
-        xi = number(settings, "xi", least, least=0, most=1e15)
-        return cls("median" if kind == "median" else "gaussian", sigma, int(iterations), xi, d)
+        xi = XI.given(settings)
+        return cls(SMOOTHING.of(settings), sigma, iterations, least if xi is None else xi, d)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -106,13 +96,11 @@ class IspeParameters:
 class Ispe:
     """Noisy cells, and noisy counts of the regions that they show."""
 
-    name: str = "ispe"
+    name: str = ISPE.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        known = ("alpha1", "smoothing", "sigma", "iterations", "xi", "d", *READING)
-        check_settings(self.name, settings, known)
-        reading(settings)
+        ISPE.check(settings, schema)
         split = Split.of(settings, epsilon, SHARE)
         check_regions(self.name, schema, split)
         noise = schema.exposure.noise(split.cells, entering=1, moving=2)

@@ -27,13 +27,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.families.mechanism import Settings, check_settings
+from hushtable.families.about import Settings
+from hushtable.families.regions.about import KDTREE, SPLIT
 from hushtable.families.regions.ask.growing import (
-    READING,
     Split,
     check_regions,
     noisy_cells,
-    number,
     reading,
     second_histogram,
 )
@@ -50,14 +49,12 @@ Slices = tuple[slice, ...]
 class KdTree:
     """Noisy cells, and noisy counts of the boxes that a kd-tree of them has."""
 
-    name: str = "kdtree"
+    name: str = KDTREE.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ("alpha1", "threshold", *READING))
-        reading(settings)
+        KDTREE.check(settings, schema)
         check_regions(self.name, schema, Split.of(settings, epsilon, SHARE))
-        _threshold(schema, settings)
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
@@ -74,8 +71,8 @@ class KdTree:
 
 def _threshold(schema: Schema, settings: Settings) -> float:
     """Among m cuts of equal cells the best explains about 2·ln m times the noise's variance."""
-    default = 2 * math.log(max(schema.cells, 2)) + 4
-    return number(settings, "threshold", default, least=0, most=1e300)
+    given = SPLIT.given(settings)
+    return 2 * math.log(max(schema.cells, 2)) + 4 if given is None else given
 
 
 def kd_boxes(noisy: NDArray[np.int64], least: float) -> Iterator[Slices]:

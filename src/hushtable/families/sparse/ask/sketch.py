@@ -20,28 +20,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from hushtable.errors import OptionError
-from hushtable.families.mechanism import Settings, check_memory, check_settings
-from hushtable.families.sparse.ask.summary import whole_number
+from hushtable.families.about import Settings
+from hushtable.families.mechanism import check_memory
+from hushtable.families.sparse.about import ESTIMATE, ROWS, SKETCH, WIDTH
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.release.store import Content
 from hushtable.schema import Schema
-
-DEFAULT_ROWS = 1
-DEFAULT_WIDTH = 2**18
 
 
 @dataclass(frozen=True)
 class CountSketch:
     """A noisy count sketch."""
 
-    name: str = "sketch"
+    name: str = SKETCH.name
     needs: Literal["counts", "columns"] = "counts"
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, ("rows", "width", "estimate"))
-        _estimate(settings)
+        SKETCH.check(settings, schema)
         sketch = _sketch(schema, settings)
         check_memory(self.name, len(schema.shape), sketch.rows * sketch.width)
         schema.exposure.scale(epsilon, entering=sketch.entering, moving=sketch.moving)
@@ -54,21 +50,13 @@ class CountSketch:
             reader="sketch",
             arrays={"buckets": noisy.values},
             noise={**noisy.noise.to_dict(), "on": "every bucket"},
-            parameters={"sketch": noisy.what, "estimate": _estimate(settings)},
+            parameters={"sketch": noisy.what, "estimate": ESTIMATE.of(settings)},
         )
 
 
 def _sketch(schema: Schema, settings: Settings) -> Sketch:
     """As asked; no wider than the domain, beyond which buckets would be empty."""
-    width = min(whole_number(settings, "width", DEFAULT_WIDTH), schema.cells)
-    return Sketch(whole_number(settings, "rows", DEFAULT_ROWS), width, schema.shape)
-
-
-def _estimate(settings: Settings) -> str:
-    estimate = settings.get("estimate", "median")
-    if estimate not in ("mean", "median"):
-        raise OptionError("estimate must be mean or median")
-    return estimate
+    return Sketch(ROWS.of(settings), min(WIDTH.of(settings), schema.cells), schema.shape)
 
 
 MECHANISMS = (CountSketch(),)

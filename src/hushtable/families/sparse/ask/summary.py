@@ -30,26 +30,36 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, cast
 
-from hushtable.arrays import available_memory
+from hushtable.arrays import MAX_AXES, available_memory
 from hushtable.errors import OptionError
-from hushtable.families.mechanism import Settings, check_settings
-from hushtable.families.sparse.expected import (
-    DEFAULT_SIZE,
-    expected_empty,
-    filter_for_size,
-    threshold_for_size,
+from hushtable.families.about import About, Settings
+from hushtable.families.sparse.about import (
+    CONSISTENT,
+    FILTER,
+    FILTER_PRIORITY,
+    FILTER_THRESHOLD,
+    GEOMETRIC,
+    ON,
+    PRIORITY,
+    SHARE,
+    SIDES,
+    SIZE,
+    TAU,
+    THETA,
+    THRESHOLD,
+    TOTAL,
 )
+from hushtable.families.sparse.expected import expected_empty, filter_for_size, threshold_for_size
 from hushtable.families.sparse.table import write_table
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
-from hushtable.kernel.maps.structure import KINDS, Structure
-from hushtable.kernel.privacy.loss import check_scale, format_epsilon, parse_epsilon
-from hushtable.release.store import MAX_AXES, Content
+from hushtable.kernel.maps.structure import Structure
+from hushtable.kernel.privacy.loss import check_scale, format_epsilon
+from hushtable.release.store import Content
 from hushtable.schema import Schema
 
 Sampling = Literal["none", "threshold", "priority"]
 
-DEFAULT_SHARE = Fraction(1, 20)
 _BYTES = 64  # of working memory for each place that is kept
 
 
@@ -57,24 +67,17 @@ _BYTES = 64  # of working memory for each place that is kept
 class Sparse:
     """A summary of noisy counts whose size follows what is kept, not the domain."""
 
-    name: str
+    about: About
     filtering: bool
     sampling: Sampling = "none"
     needs: Literal["counts", "columns"] = "counts"
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings it has."""
-        if not self.filtering and self.sampling == "none":
-            return ()
-        names = ["on", "size"]
-        names += ["theta", "consistent"] if self.filtering else []
-        names += ["sides"] if self.sampling == "none" else []
-        names += ["tau", "total", "share"] if self.sampling == "threshold" else []
-        return tuple(names)
+    def name(self) -> str:
+        return self.about.name
 
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
-        check_settings(self.name, settings, self.settings)
+        self.about.check(settings, schema)
         if len(schema.shape) > MAX_AXES:
             raise OptionError(f"{self.name} takes at most {MAX_AXES} attributes")
         structure = _structure(schema, settings)
@@ -83,7 +86,7 @@ class Sparse:
             epsilon * (1 - share), entering=structure.entering, moving=structure.moving
         )
         check_scale(scale * 2**5)
-        rule, _ = self._rule(structure, scale, settings, float(whole_number(settings, "total", 0)))
+        rule, _ = self._rule(structure, scale, settings, float(TOTAL.given(settings) or 0))
         rooted = _consistent(structure, settings, filtering=self.filtering)
         # Nodes without an ancestor are dropped before sampling: all that pass the filter are made.
         made = Filter(rule.theta) if rooted else rule
@@ -93,7 +96,7 @@ class Sparse:
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
         structure, share = _structure(schema, settings), self._share(settings)
-        total, told = float(whole_number(settings, "total", 0)), {}
+        total, told = float(TOTAL.given(settings) or 0), {}
         if share:
             paid = epsilon * share
             total = float(curator.noisy_total(epsilon=paid).values[0])
@@ -120,10 +123,7 @@ class Sparse:
             if "share" in settings:
                 raise OptionError("share pays for a noisy total, which is not needed here")
             return Fraction(0)
-        share = parse_epsilon(settings.get("share", DEFAULT_SHARE), what="share")
-        if share >= 1:
-            raise OptionError("share is the part of epsilon that the total costs: below 1")
-        return share
+        return SHARE.of(settings)
 
     def _rule(
         self, structure: Structure, scale: Fraction, settings: Settings, total: float
@@ -131,18 +131,18 @@ class Sparse:
         """The rule, and where its numbers come from."""
         if not self.filtering and self.sampling == "none":
             return Filter(1), {}
-        places, size = structure.places, whole_number(settings, "size", DEFAULT_SIZE)
-        sides, chosen = _sides(settings), {}
+        places, size = structure.places, SIZE.of(settings)
+        sides, chosen = SIDES.of(settings) == "two", {}
         theta = 1
         if self.filtering:
-            theta = whole_number(settings, "theta", 0)
+            theta = THETA.given(settings) or 0
             chosen["theta"] = "given" if theta else f"from size {size}"
             theta = theta or filter_for_size(places, scale, size, two_sided=sides)
         if self.sampling == "none":
             return Filter(theta, sides), chosen
         if self.sampling == "priority":
             return Priority(size, theta), chosen
-        tau = whole_number(settings, "tau", 0)
+        tau = TAU.given(settings) or 0
         chosen["tau"] = "given" if tau else f"from size {size}"
         touched = max(total, 0.0) * structure.entering
         return Threshold(
@@ -151,38 +151,15 @@ class Sparse:
 
 
 def _structure(schema: Schema, settings: Settings) -> Structure:
-    on = settings.get("on", "cells")
-    if on not in KINDS:
-        raise OptionError(f"on must be one of {', '.join(KINDS)}")
-    return Structure(cast(Any, on), schema.shape)
+    return Structure(cast(Any, ON.of(settings)), schema.shape)
 
 
 def _consistent(structure: Structure, settings: Settings, *, filtering: bool) -> bool:
     """Whether nodes with a missing ancestor are dropped: for dyadic filters, unless told not to."""
-    text = settings.get("consistent", "yes" if structure.on == "dyadic" and filtering else "no")
-    if text not in ("yes", "no"):
-        raise OptionError("consistent must be yes or no")
+    text = CONSISTENT.given(settings)
     if text == "yes" and structure.on != "dyadic":
         raise OptionError("consistent=yes is for on=dyadic: only its nodes have ancestors")
-    return text == "yes"
-
-
-def _sides(settings: Settings) -> bool:
-    sides = settings.get("sides", "two")
-    if sides not in ("one", "two"):
-        raise OptionError("sides must be one or two")
-    return sides == "two"
-
-
-def whole_number(settings: Settings, name: str, default: int) -> int:
-    """A positive whole number among the settings."""
-    text = settings.get(name)
-    if text is None:
-        return default
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) >= 1):
-        raise OptionError(f"{name} must be a whole number from 1")
-    return int(digits)
+    return structure.on == "dyadic" and filtering if text is None else text == "yes"
 
 
 def _check_size(name: str, kept: float) -> None:
@@ -200,10 +177,10 @@ def _plain(tau: float) -> int | float:
 
 
 MECHANISMS = (
-    Sparse("geometric", filtering=False),
-    Sparse("filter", filtering=True),
-    Sparse("threshold", filtering=False, sampling="threshold"),
-    Sparse("priority", filtering=False, sampling="priority"),
-    Sparse("filter-threshold", filtering=True, sampling="threshold"),
-    Sparse("filter-priority", filtering=True, sampling="priority"),
+    Sparse(GEOMETRIC, filtering=False),
+    Sparse(FILTER, filtering=True),
+    Sparse(THRESHOLD, filtering=False, sampling="threshold"),
+    Sparse(PRIORITY, filtering=False, sampling="priority"),
+    Sparse(FILTER_THRESHOLD, filtering=True, sampling="threshold"),
+    Sparse(FILTER_PRIORITY, filtering=True, sampling="priority"),
 )
