@@ -40,19 +40,22 @@ ANALYST = READING | {"forms", "kernel.privacy.loss", "query"}
 ALLOWED: dict[str, set[str]] = {
     "arrays": set(),
     "compiled": set(),
+    "opening": set(),
     "progress": set(),
     "scratch": set(),
     "text": set(),
     "errors": {"text"},
     "forms": set(),
-    "schema": {"errors", "forms", "kernel.privacy.loss", "scratch"},
+    "schema": {"errors", "forms", "kernel.privacy.loss", "opening", "scratch"},
     # What a mistake in would break privacy: nothing of what is built on it.
     "kernel": set(),
+    "kernel.posix": {"errors"},
     "kernel.processes": set(),
     "kernel.privacy.noises": {"arrays"},
     "kernel.privacy.loss": {"errors", "kernel.privacy.noises"},
-    "kernel.privacy": {"errors", "kernel.privacy.loss", "kernel.processes", "schema", "scratch"},
-    "kernel.counting": SHARED | {"schema"},
+    "kernel.privacy": {"errors", "kernel.posix", "kernel.privacy.loss", "kernel.processes"}
+    | {"schema", "scratch"},
+    "kernel.counting": SHARED | {"kernel.posix", "schema"},
     "kernel.maps": {"arrays", "compiled", "kernel.maps.public"},
     "kernel.maps.public": {"arrays", "errors", "kernel.maps"},
     "kernel.noise": SHARED | {"kernel.maps.public", "kernel.privacy.loss", "kernel.processes"},
@@ -72,13 +75,14 @@ ALLOWED: dict[str, set[str]] = {
     "families.kernels": {"arrays", "compiled", "kernel.maps.public"},
     "query": READING | {"query.haar_kernels"},
     "query.haar_kernels": {"arrays", "compiled", "kernel.maps.public"},
-    "release": ANALYST | {"__version__", "families", "progress", "scratch"},
+    "release": ANALYST | {"__version__", "families", "opening", "progress", "scratch"},
     # What will be asked, and how accurate the answers would be: every family forecasts by itself.
     "workload": {"arrays", "errors", "query", "schema"},
     "planner": ANALYST | {"families", "families.forecast", "workload"},
     "cli.signals": set(),
     "cli.show": {"cli.signals", "errors", "progress", "query", "release", "text"},
-    "cli.analyst": {"cli.show", "errors", "families.read", "query", "release"},
+    "cli.completing": {"cli.show", "families", "workload"},
+    "cli.analyst": {"cli.completing", "cli.show", "errors", "families.read", "query", "release"},
 }
 # The end of the line: these may use everything.
 FREE = {
@@ -110,6 +114,7 @@ COMMANDS = (
     "main",
     "budgeting",
     "checking",
+    "completing",
     "options",
     "publishing",
     "schemas",

@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 
 MAX_AXES = 64
 """Of an array, as NumPy has it."""
+_USUAL_MEMORY = 8 * 2**30
 
 _Task = TypeVar("_Task")
 _Done = TypeVar("_Done")
@@ -67,10 +68,12 @@ def made_ahead(
 
 
 def available_memory() -> int:
-    """The bytes of memory that are free, or all there are where the system does not say."""
+    """The bytes of memory that are free, or all there are, or what is usual: as the system says."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             fields = dict(line.split(":", 1) for line in file)
         return int(fields["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
+        if not hasattr(os, "sysconf"):  # Windows, where nothing is published
+            return _USUAL_MEMORY
         return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))

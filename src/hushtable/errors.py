@@ -50,5 +50,9 @@ class ReleaseError(HushError):
     """The release folder is damaged, hostile, or of a newer format."""
 
 
+class PlatformError(HushError):
+    """This operating system does not have what a promise rests on."""
+
+
 class QueryError(HushError):
     """The question cannot be answered from this release."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
 import shutil
@@ -11,6 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+
+    _CAN_LOCK = True
+except ImportError:  # on Windows, where analysts export and nobody publishes
+    _CAN_LOCK = False
 
 _SPILL = "hushtable-spill-"
 _GRACE_SECONDS = 60  # a folder this young may not have been locked yet
@@ -32,18 +38,29 @@ def held_folder(folder: Path) -> Iterator[Path]:
     A killed process cannot clean up after itself, but its locks are released: the next process
     finds the folder unlocked and removes it.
     """
+    with _lock(folder):
+        try:
+            yield folder
+        finally:
+            try:
+                shutil.rmtree(folder, ignore_errors=True)
+            except BaseException:  # a signal came meanwhile: the commands let one through
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Lock a folder, where the system can."""
+    if not _CAN_LOCK:
+        yield
+        return
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
+        yield
     finally:
-        try:
-            shutil.rmtree(folder, ignore_errors=True)
-        except BaseException:  # a signal came meanwhile: the commands let one through
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        finally:
-            os.close(lock)
+        os.close(lock)
 
 
 def partial_folder(target: Path, id: str) -> Path:
@@ -75,8 +92,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(parent: Path, pattern: str) -> None:
-    """Remove this user's matching folders that no process holds any more."""
-    for folder in parent.glob(pattern):
+    """Remove this user's matching folders that no process holds any more, where locks can tell."""
+    for folder in parent.glob(pattern) if _CAN_LOCK else ():
         with suppress(OSError):
             status = folder.lstat()
             if status.st_uid == os.getuid() and time.time() - status.st_ctime >= _GRACE_SECONDS:

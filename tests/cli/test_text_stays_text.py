@@ -243,6 +243,8 @@ def test_audit(hush: Hush, own: Path) -> None:
 def test_commands_that_read_no_schema(hush: Hush, own: Path) -> None:
     plainly(hush("generate", "census", "--rows", "10", "-o", "g\x1b[1m.parquet"), r"g\x1b[1m")
     plainly(hush("generate", "\x1b[1m[/x]", "-o", "h.parquet"), r"\x1b[1m[/x]", code=2)
+    plainly(hush("mechanisms", "\x1b[1m[/x]"), r"\x1b[1m[/x]", code=2)
+    plainly(hush("completion", "\x1b[1m[/x]"), r"\x1b[1m[/x]", code=2)
     plainly(hush("reproduce"))
     plainly(hush("reproduce", "\x1b[1m[/x]"), r"\x1b[1m[/x]", code=2)
     plainly(hush("demo", "-o", "demo\x1b[1m[x]", "--rows", "500"), r"demo\x1b[1m[x]")
@@ -252,6 +254,7 @@ TRIED = {
     *(("schema", name) for name in ("check", "draft", "import")),
     *((name,) for name in ("plan", "publish", "budget", "query", "info", "export", "evaluate")),
     *((name,) for name in ("audit", "check", "generate", "reproduce", "demo")),
+    *((name,) for name in ("mechanisms", "completion")),
 }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hushtable.cli.completing import folders
 from hushtable.cli.show import (
     ESTIMATE,
     noted_warnings,
@@ -31,7 +32,7 @@ _CHANGES = ("INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "TRUNCATE",
 # Tables that `info` lists.
 _MOST_TABLES = 12
 
-release_argument = click.argument("release", metavar="RELEASE")
+release_argument = click.argument("release", metavar="RELEASE", shell_complete=folders)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 FilePath = click.Path(path_type=Path)
 

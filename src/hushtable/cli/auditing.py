@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hushtable.cli import completing
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.options import allow_option, key_values
 from hushtable.cli.show import print_json, print_table, row_bar, say
@@ -24,7 +25,9 @@ SHOWN = ("schema", "neighbours", "pairs", "exact loss", "lower bound", "verdict"
 
 
 @click.command()
-@click.argument("mechanisms", metavar="[MECHANISM]...", nargs=-1)
+@click.argument(
+    "mechanisms", metavar="[MECHANISM]...", nargs=-1, shell_complete=completing.mechanisms
+)
 @click.option(
     "--schema",
     "-s",
@@ -33,7 +36,14 @@ SHOWN = ("schema", "neighbours", "pairs", "exact loss", "lower bound", "verdict"
     help="A small schema file, or the name of a built-in one.  [default: all built-in ones]",
 )
 @click.option("--epsilon", "-e", default="1", show_default=True, help="The ε that is claimed.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of one mechanism.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Of one mechanism.",
+    shell_complete=completing.settings,
+)
 @click.option("--runs", type=int, help="Runs on each of two tables, 100 at least.  [default: 2000]")
 @click.option("--releases", type=int, help="Of each table, for coverage.  [default: 10]")
 @click.option("--nightly", is_flag=True, help="Minutes, not seconds: more runs, on every schema.")

@@ -46,7 +46,7 @@ def check(
     schema: Path,
     out: Path | None,
     allow_paths: tuple[Path, ...],
-    csv: CsvFormat,
+    csv: CsvFormat | None,
     as_json: bool,
 ) -> None:
     """Look at DATA before publishing: what would be kept, clipped and dropped, and why.
@@ -75,7 +75,7 @@ def check(
 
 
 def looked(
-    data: str, schema: Schema, table: str | None, csv: CsvFormat, as_json: bool
+    data: str, schema: Schema, table: str | None, csv: CsvFormat | None, as_json: bool
 ) -> CheckReport:
     """Check a table, with a bar for who waits."""
     from hushtable.checking import check as check_table

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.analyst import FilePath, json_option, release_argument
+from hushtable.cli.completing import files, workloads
 from hushtable.cli.options import csv_options, table_option
 from hushtable.cli.show import open_release, print_json, print_table, say, step_bar
 from hushtable.errors import OptionError
@@ -25,10 +26,17 @@ STEPS = {
 
 
 @click.command()
-@click.argument("data", metavar="DATA")
-@click.argument("release", metavar="RELEASE")
+@click.argument("data", metavar="DATA", shell_complete=files)
+@release_argument
 @table_option
-@click.option("--workload", "-w", default="everyday", show_default=True, help="What is asked.")
+@click.option(
+    "--workload",
+    "-w",
+    default="everyday",
+    show_default=True,
+    help="What is asked.",
+    shell_complete=workloads,
+)
 @click.option(
     "--queries", default=10_000, show_default=True, help="At most so many: 1 to 1,000,000."
 )
@@ -48,7 +56,7 @@ def evaluate(
     intervals: int,
     confidence: float,
     plot: Path | None,
-    csv: CsvFormat,
+    csv: CsvFormat | None,
     as_json: bool,
 ) -> None:
     """Compare a release with the true DATA. For the owner only: what it prints is not private.

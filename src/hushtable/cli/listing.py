@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hushtable.cli import completing
 from hushtable.cli.analyst import json_option
 from hushtable.cli.show import print_json, print_points, print_table, say
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=completing.mechanisms)
 @json_option
 def mechanisms(name: str | None, as_json: bool) -> None:
     """List the mechanisms, or the settings and limits of one.

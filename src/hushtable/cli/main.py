@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 import warnings
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -16,12 +17,14 @@ from hushtable.cli import (
     auditing,
     budgeting,
     checking,
+    completing,
     evaluating,
     listing,
     planning,
     publishing,
     reproducing,
     schemas,
+    show,
     signals,
     trying,
 )
@@ -57,22 +60,25 @@ for _command in (checking.check, listing.mechanisms, planning.plan, publishing.p
     app.add_command(_command)
 for _command in (budgeting.budget, analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
-for _command in (evaluating.evaluate, auditing.audit, trying.demo, trying.generate):
+for _command in (evaluating.evaluate, auditing.audit, completing.completion):
+    app.add_command(_command)
+for _command in (trying.demo, trying.generate):
     app.add_command(_command)
 schema_group.add_command(schemas.schema_draft)
 schema_group.add_command(schemas.schema_check)
 schema_group.add_command(schemas.schema_import)
 
 
-def run(name: str = "hush") -> NoReturn:
+def run(name: str | None = None) -> NoReturn:
     """Run the command line, called by this name: bad input is one clear line and exit code 2."""
     warnings.formatwarning = _one_line
+    show.escape_what_cannot_be_shown()
     signals.stop_cleanly()
     arguments = sys.argv[1:] or ["--help"]
     if arguments == ["schema"]:
         arguments.append("--help")
     try:
-        code = app.main(arguments, prog_name=name, standalone_mode=False)
+        code = app.main(arguments, prog_name=name or called_name(), standalone_mode=False)
         signals.check_stopped()
     except HushError as problem:
         _fail_if_stopped(problem)  # engines answer a signal by an error of their own
@@ -90,6 +96,12 @@ def run(name: str = "hush") -> NoReturn:
         _fail_if_stopped(problem)
         _fail(_internal(problem), code=1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def called_name() -> str:
+    """The name of the script that was called: `hush`, or `hushtable`."""
+    name = Path(sys.argv[0]).stem
+    return name if name in completing.NAMES else completing.NAMES[0]
 
 
 def _fail_if_stopped(problem: BaseException) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from hushtable.cli.analyst import FilePath
+from hushtable.cli.completing import files
 from hushtable.errors import OptionError, SchemaError
 
 schema_argument = click.argument("schema", metavar="SCHEMA", type=FilePath)
@@ -24,7 +25,7 @@ def _table(_: click.Context, __: click.Parameter, data: str) -> str:
     return data
 
 
-data_argument = click.argument("data", metavar="DATA", callback=_table)
+data_argument = click.argument("data", metavar="DATA", callback=_table, shell_complete=files)
 table_option = click.option(
     "--table", metavar="NAME", help="Of a workbook or database that holds several: which one."
 )
@@ -44,7 +45,7 @@ def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--proxy-table", metavar="NAME", help="What --table is, for --proxy."),
         click.option("--public", is_flag=True, help="The table of --proxy is public: your word."),
-        click.option("--proxy", metavar="FILE|RELEASE", help=help),
+        click.option("--proxy", metavar="FILE|RELEASE", help=help, shell_complete=files),
     ):
         command = option(command)
     return command
@@ -54,7 +55,7 @@ ledger_option = click.option("--ledger", type=FilePath, help="Default: beside th
 
 
 def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How CSV files are written; the command gets it as `csv`."""
+    """How CSV files are written; the command gets it as `csv`, or None if nothing is said of it."""
 
     @click.option("--csv-delimiter", metavar="C", help="Where a CSV's first line does not tell.")
     @click.option("--csv-encoding", metavar="NAME", help="Of CSV files.  [default: UTF-8]")
@@ -63,6 +64,8 @@ def csv_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_format(
         *, csv_delimiter: str | None, csv_encoding: str | None, csv_multiline: bool, **given: Any
     ) -> Any:
+        if not (csv_delimiter is not None or csv_encoding is not None or csv_multiline):
+            return command(csv=None, **given)
         from hushtable.kernel.counting import CsvFormat
 
         return command(csv=CsvFormat(csv_delimiter, csv_encoding, csv_multiline), **given)

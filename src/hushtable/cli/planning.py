@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hushtable.cli.analyst import FilePath, json_option
+from hushtable.cli.completing import workloads
 from hushtable.cli.options import allow_option, csv_options, proxy_options
 from hushtable.cli.show import print_json, print_table, row_bar, say, waiting
 from hushtable.errors import OptionError
@@ -34,7 +35,14 @@ _LONGEST = 60
 @click.command()
 @click.argument("schema", metavar="SCHEMA", type=FilePath)
 @click.option("--epsilon", "-e", required=True, help="The ε that would be spent, as a decimal.")
-@click.option("--workload", "-w", default="everyday", show_default=True, help="What will be asked.")
+@click.option(
+    "--workload",
+    "-w",
+    default="everyday",
+    show_default=True,
+    help="What will be asked.",
+    shell_complete=workloads,
+)
 @click.option("--error", type=float, help="Also say which ε makes a typical count this exact.")
 @click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
 @click.option("--typical", type=float, default=1.0, show_default=True, help="Rows per used cell.")
@@ -66,7 +74,7 @@ def plan(
     budgets: bool,
     plot: Path | None,
     allow_paths: tuple[Path, ...],
-    csv: CsvFormat,
+    csv: CsvFormat | None,
     as_json: bool,
 ) -> None:
     """Forecast how accurate each mechanism would be. Reads no private data and spends nothing.
@@ -122,7 +130,7 @@ def _on_proxy(
     public: bool,
     proxy_table: str | None,
     runs: int | None,
-    csv: CsvFormat,
+    csv: CsvFormat | None,
     *,
     quiet: bool,
 ) -> ProxyPlan | None:

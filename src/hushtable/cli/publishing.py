@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hushtable.cli import completing
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.checking import looked, print_report
 from hushtable.cli.options import (
@@ -46,11 +47,30 @@ STEPS = {
 @click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
 @click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
 @click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
-@click.option("--mechanism", "-m", default="auto", show_default=True, help="See hush mechanisms.")
-@click.option("--workload", "-w", help="What auto should be best for.  [default: everyday]")
+@click.option(
+    "--mechanism",
+    "-m",
+    default="auto",
+    show_default=True,
+    help="See hush mechanisms.",
+    shell_complete=completing.mechanisms,
+)
+@click.option(
+    "--workload",
+    "-w",
+    help="What auto should be best for.  [default: everyday]",
+    shell_complete=completing.workloads,
+)
 @click.option("--people", type=int, help="About how many rows there are.  [default: the schema's]")
 @click.option("--typical", type=float, help="About how many rows a used cell has: for auto.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of it.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A setting of it.",
+    shell_complete=completing.settings,
+)
 @proxy_options
 @ledger_option
 @allow_option
@@ -74,7 +94,7 @@ def publish(
     proxy_table: str | None,
     ledger: Path | None,
     allow_paths: tuple[Path, ...],
-    csv: CsvFormat,
+    csv: CsvFormat | None,
     look_first: bool,
     yes: bool,
     as_json: bool,

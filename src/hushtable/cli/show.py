@@ -6,10 +6,12 @@ terminal, or markup.
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +32,32 @@ PATIENCE = 1.0
 ESTIMATE = "estimate: these intervals may hold less often than they say (docs/error-bars.md)"
 
 
+def escape_what_cannot_be_shown() -> None:
+    """Show as escapes what the output has no characters for, as many have none for ε."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def say(line: str = "", end: str = "\n") -> None:
     """Print a line."""
     print(plain(line), end=end)
 
 
+def print_lines(text: str) -> None:
+    """Print lines of our own as they are."""
+    for line in text.split("\n"):
+        say(line)
+
+
 def print_json(content: Any, *, indent: int | None = 2) -> None:
-    """Print one JSON document."""
-    print(plain_json(content, indent=indent))
+    """Print one JSON document, all of it ASCII where the output cannot hold its characters."""
+    text = plain_json(content, indent=indent)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(content, indent=indent)
+    print(text)
 
 
 def print_table(

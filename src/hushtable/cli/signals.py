@@ -6,7 +6,9 @@ import signal
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Windows has no hang-up, but a break.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+SIGNALS: tuple[int, ...] = tuple(getattr(signal, n) for n in _NAMES if hasattr(signal, n))
 
 received: list[int] = []
 """The signal that stopped the command, if one did."""

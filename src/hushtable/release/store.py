@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import MAX_AXES, on_every_core
 from hushtable.errors import ReleaseError
 from hushtable.forms import Form, fill
+from hushtable.opening import open_no_link
 from hushtable.progress import listener
 from hushtable.release.form import ArrayEntry, FileEntry, StoredType, TableEntry
 from hushtable.schema import Schema
@@ -168,20 +169,23 @@ def read_plain_file(folder: Path, name: str, limit: int) -> bytes:
 def _open_plain(folder: Path, name: str) -> int:
     """Open a plain file inside the folder: no links, devices or other folders."""
     try:
-        descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        problem = f"this is no whole release, {name} is missing"
-        if not folder.is_dir():
-            problem = "there is no such folder; a release is the folder that hush publish made"
-        raise ReleaseError(f"{folder}: {problem}") from None
-    except NotADirectoryError:
-        raise ReleaseError(f"{folder}: a release is a folder, and this is a file") from None
+        descriptor = open_no_link(folder / name)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ReleaseError(f"{folder}: {_missing(folder, name)}") from None
     except (OSError, ValueError):
         raise ReleaseError(f"{folder}: {name} cannot be read as a plain file") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ReleaseError(f"{folder}: {name} is not a plain file")
     return descriptor
+
+
+def _missing(folder: Path, name: str) -> str:
+    if folder.is_dir():
+        return f"this is no whole release, {name} is missing"
+    if folder.exists():
+        return "a release is a folder, and this is a file"
+    return "there is no such folder; a release is the folder that hush publish made"
 
 
 def read_table(folder: Path, form: type[Form], content: Any, what: str) -> Form:

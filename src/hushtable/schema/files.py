@@ -21,15 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import OptionError, SchemaError
+from hushtable.opening import READ, open_inside
 from hushtable.schema.hierarchy import Hierarchy, PathError
 
 MAX_FILE = 256 * 2**20
 MAX_HIERARCHY = 64 * 2**20  # no reader would open the manifest of a larger one
-
-# Opening a pipe does not wait for a writer, nor does a terminal become ours.
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-# A folder on the way need not be readable, where the system can tell these apart.
-_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -67,7 +63,7 @@ class HierarchyFolders:
         if not isinstance(name, str):
             raise SchemaError("hierarchy must be the path of a CSV file")
         folder, place = self._inside(name)
-        text = _read(place, lambda: _open_inside(folder, place), MAX_HIERARCHY)
+        text = _read(place, lambda: open_inside(folder, place), MAX_HIERARCHY)
         return parse_arx(place.name, text)
 
     def _inside(self, name: str) -> tuple[Path, Path]:
@@ -85,20 +81,6 @@ class HierarchyFolders:
         )
 
 
-def _open_inside(folder: Path, place: Path) -> int:
-    """Open a file in a folder, both of them resolved: a link on the way was put there since."""
-    *steps, name = place.relative_to(folder).parts or (".",)
-    handle = os.open(folder, _STEP)
-    try:
-        for step in steps:
-            below = os.open(step, _STEP, dir_fd=handle)
-            os.close(handle)
-            handle = below
-        return os.open(name, _OPEN | os.O_NOFOLLOW, dir_fd=handle)
-    finally:
-        os.close(handle)
-
-
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
@@ -108,7 +90,7 @@ def _is_folder(path: Path) -> bool:
 
 def read_text(path: Path, limit: int = MAX_FILE) -> str:
     """The text of a file of reasonable size."""
-    return _read(path, lambda: os.open(path, _OPEN), limit)
+    return _read(path, lambda: os.open(path, READ), limit)
 
 
 def _read(path: Path, opened: Callable[[], int], limit: int) -> str:

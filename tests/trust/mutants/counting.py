@@ -16,6 +16,7 @@ from .suites import (
     OF_COUNTS,
     ONCE,
     OTHER_FILES,
+    PLATFORMS,
     READABLE,
     SECRET,
     SIGNALS,
@@ -251,8 +252,8 @@ COUNTING = [
     Mutant(
         "signals that leave everything behind",
         "cli/signals.py",
-        "(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)",
-        "(signal.SIGINT,)",
+        '("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")',
+        '("SIGINT",)',
         (SIGNALS,),
     ),
     Mutant(
@@ -483,8 +484,8 @@ COUNTING = [
     Mutant(
         "spilled data left behind",
         "scratch.py",
-        "shutil.rmtree(folder, ignore_errors=True)\n        except BaseEx",
-        "pass\n        except BaseEx",
+        "shutil.rmtree(folder, ignore_errors=True)\n            except BaseEx",
+        "pass\n            except BaseEx",
         ("tests/test_scratch.py", CANARY),
     ),
     Mutant(
@@ -513,10 +514,31 @@ READING = [
     ),
     Mutant(
         "links followed",
-        "release/store.py",
-        "os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
-        "os.O_RDONLY | os.O_NONBLOCK",
+        "opening.py",
+        "return os.open(path, READ | NO_LINK)",
+        "return os.open(path, READ)",
         (FOLDERS,),
+    ),
+    Mutant(
+        "links followed where the system has no flag against it",
+        "opening.py",
+        "if not NO_LINK and path.is_symlink():",
+        "if False:",
+        (PLATFORMS,),
+    ),
+    Mutant(
+        "bytes read as text where these differ",
+        "opening.py",
+        '"O_BINARY", ',
+        "",
+        (PLATFORMS,),
+    ),
+    Mutant(
+        "a crash where nothing can be locked",
+        "kernel/posix.py",
+        "    raise PlatformError(",
+        "    raise RuntimeError(",
+        (PLATFORMS,),
     ),
     Mutant(
         "newer formats read",

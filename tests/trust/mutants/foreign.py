@@ -22,16 +22,16 @@ HIERARCHIES = [
     ),
     Mutant(
         "a link followed that was put in the place of a folder",
-        "schema/files.py",
-        "os.O_DIRECTORY | os.O_NOFOLLOW",
-        "os.O_DIRECTORY",
+        "opening.py",
+        '"O_DIRECTORY", "O_NOFOLLOW"',
+        '"O_DIRECTORY"',
         (HIERARCHY_FILES,),
     ),
     Mutant(
         "a link followed that was put in the place of a file",
-        "schema/files.py",
-        "_OPEN | os.O_NOFOLLOW, dir_fd=handle",
-        "_OPEN, dir_fd=handle",
+        "opening.py",
+        "READ | NO_LINK, dir_fd=handle",
+        "READ, dir_fd=handle",
         (HIERARCHY_FILES,),
     ),
     Mutant(

@@ -1,5 +1,9 @@
 """From a table to counts, inside a database engine: encode, bound contributions, group by."""
 
+# First, so that a system without it is refused before anything else is loaded.
+from hushtable.kernel.posix import STOPPING as STOPPING
+
+# isort: split
 from hushtable.kernel.counting.count import CodedColumns, Counts, code_table, count_table
 from hushtable.kernel.counting.csvfile import CsvFormat
 

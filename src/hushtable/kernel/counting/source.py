@@ -26,12 +26,11 @@ from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.sqlite import sqlite_table
 from hushtable.kernel.counting.stream import Stream
 from hushtable.kernel.counting.values import id_text, value_text
+from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
 
 _Result = TypeVar("_Result")
-
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _PARQUET_ENDINGS = (".parquet", ".pq")
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
@@ -107,11 +106,11 @@ def _tell_progress(table: Any, tell: Listener) -> None:
 
 def _start_undisturbed(worker: Thread) -> None:
     """Start a thread, which will hear no signals; one that comes meanwhile waits for that."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    before = pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         worker.start()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _fulfil(found: Future[_Result], work: Callable[[], _Result]) -> None:

@@ -11,7 +11,6 @@ not against an owner who alters them too.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import LedgerError
+from hushtable.kernel.posix import fcntl
 from hushtable.scratch import sync_folder
 
 _UNGUARDED = "the state folder cannot be used"
