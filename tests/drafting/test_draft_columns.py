@@ -246,6 +246,7 @@ def test_every_attribute_says_why_and_what_was_read_off_the_data(drafted: Drafte
         lines = " ".join(drafted.draft.notes[name])
         assert ("from the data" in lines) != public
     assert "whole numbers 1 to 9, 9 different: a range" in drafted.text
+    assert "whole numbers 0 to 40, 41 different: a range" in drafted.text  # -9 is none of them
     assert "# -9 seems to stand for no value: other" in drafted.text
 
 

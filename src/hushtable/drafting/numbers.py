@@ -153,7 +153,8 @@ def _measured(
     """Values of an ordinal attribute that fit the numbers, why, and what of them was seen."""
     low, high = float(numbers.min()), float(numbers.max())
     whole = bool((numbers == np.round(numbers)).all())
-    seen = f"{number_text(low)} to {number_text(high)}, {look.different}"
+    different = f"{len(np.unique(numbers))} different" if look.complete else look.different
+    seen = f"{number_text(low)} to {number_text(high)}, {different}"
     if whole and is_age(look.name) and low >= 0 and _LIFE <= high <= 120:
         last = 99 if high <= 99 else 120
         return {"range": [0, last]}, [f"ages in years, 0 to {last}; in the data {seen}"], ""
