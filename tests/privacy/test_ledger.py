@@ -331,6 +331,40 @@ class TestTampering:
         with refused(LedgerError, "entry 1 was altered"):
             history.History.replay([(1, body, history.chained("0" * 64, body))])
 
+    @pytest.mark.parametrize(
+        "notes",
+        [
+            {"table": ["town"]},
+            {"table": 7},
+            {"table": {}},
+            {"attributes": None},
+            {"attributes": ""},
+            {"attributes": "age"},
+            {"attributes": [["age", "0"]]},
+            {"attributes": {"age": 1}},
+            {"attributes": {"age": ["0"]}},
+        ],
+    )
+    def test_a_note_that_is_no_text_is_named_even_with_a_right_hash(
+        self, notes: dict[str, Any]
+    ) -> None:
+        opened = {"kind": "open", "ledger": "0" * 32, "sequence": 1, "time": "", **PINS}
+        spent = {"kind": "spend", "id": "a", "epsilon": "1", "mechanism": "", "out": "", "time": ""}
+        for told, is_refused in (
+            ({}, False),
+            ({"table": "t", "attributes": {}}, False),
+            (notes, True),
+        ):
+            first = history.History()
+            rows = [(1, *first.append({**opened, "budget": "3"}))]
+            body = history.canonical({**spent, **told, "sequence": 2})
+            rows.append((2, body, history.chained(first.head.hash, body)))
+            if not is_refused:
+                assert history.History.replay(rows).spent == 1
+                continue
+            with refused(LedgerError, "entry 2 was altered"):
+                history.History.replay(rows)
+
     def test_a_row_altered_with_its_own_hash_breaks_the_next(self, path: Path) -> None:
         spending = open_ledger(path)
         reserve(spending, "2")

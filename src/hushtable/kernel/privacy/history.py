@@ -206,8 +206,7 @@ class History:
             event["out"],
             epsilon,
             status,
-            event.get("table"),
-            dict(event.get("attributes", {})),
+            *_noted(event),
         )
         self.spent += epsilon
 
@@ -247,6 +246,15 @@ class History:
             entries=tuple(self.entries.values()),
             why=self.pins["why"],
         )
+
+
+def _noted(event: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
+    """The table and the attributes that are noted beside a reservation, if they are."""
+    table, attributes = event.get("table"), event.get("attributes", {})
+    texts = [*([] if table is None else [table]), *dict.keys(attributes), *attributes.values()]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a note is text")
+    return table, attributes
 
 
 _REASONS: dict[Status, str] = {
