@@ -27,6 +27,7 @@ from hushtable.families.linear.ask.basic import Basic
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.noise.entropy import KEY_BYTES, Keystream, SystemEntropy
 from hushtable.kernel.privacy.ledger import Ledger, LedgerState
+from hushtable.progress import heard
 from hushtable.publishing import LedgerWarning, curate, publish
 from hushtable.schema import Schema
 
@@ -84,6 +85,21 @@ def stop_at(chosen: str) -> Any:
             raise Stop
 
     return progress
+
+
+def test_whoever_listens_cannot_make_a_run_fail(world: World) -> None:
+    """A terminal that is gone, say: once ε is spent, a failure would cost it."""
+    heard_of: list[int] = []
+
+    def fail(done: int, total: int) -> None:
+        heard_of.append(total)
+        raise OSError
+
+    world.schema.write_text(SCHEMA.replace("4]", f"{2**22}]"))
+    with heard(fail):
+        world.publish(mechanism="basic")
+    assert world.data.stat().st_size in heard_of and len(set(heard_of)) > 1  # counting and drawing
+    assert [entry.status for entry in world.state().entries] == ["published"]
 
 
 class TestRefusals:
