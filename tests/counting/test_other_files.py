@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import openpyxl
 import pandas as pd
 import pyreadstat
@@ -23,7 +24,7 @@ from slow_encoding import counted, make, slow_counts
 from hushtable.checking import check
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError, OptionError
-from hushtable.kernel.counting import count_table
+from hushtable.kernel.counting import count_table, sqlite
 from hushtable.kernel.counting.paths import TableIn, files_of, table_in
 
 # Attached files belong to a database: each table is counted in its own, as everywhere.
@@ -564,3 +565,107 @@ def test_long_texts_are_whole(tmp_path: Path) -> None:
     for name in ("t.sav", "t.dta", "t.xpt", "t.xlsx", "t.db", "t.duckdb"):
         KINDS[name](tmp_path / name, [(1, 1, label), (1, 1, label[:-1])])
         assert counted(tmp_path / name, schema) == {0: 1, 2: 1}, name
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+def test_text_of_duckdb_equals_itself_alone_whatever_its_column_says(
+    collation: str, tmp_path: Path
+) -> None:
+    """A row would be counted once for each label that its text equals, and people be one."""
+    words = ["a", "A", "á", "", None]
+    labels = make({**JOB, "values": words[:3]})
+    people = make(AGE, unit={"column": "job", "max_rows": 1})
+    path = tmp_path / "t.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute(f"CREATE TABLE t (age INTEGER, job VARCHAR COLLATE {collation})")
+        database.executemany("INSERT INTO t VALUES (?, ?)", [[3, word] for word in words])
+    own = ibis.duckdb.connect(path, read_only=True)
+    for data in (path, own.table("t")):
+        assert counted(data, labels) == {0: 1, 1: 1, 2: 1, 3: 2}
+        assert counted(data, people) == {3: 3}
+    own.disconnect()
+
+
+def test_a_connection_for_which_texts_are_equal_is_refused() -> None:
+    own = ibis.duckdb.connect()
+    own.con.execute("CREATE TABLE t (job VARCHAR); SET default_collation = 'NOCASE'")
+    with pytest.raises(DataError, match="SET default_collation = ''"):
+        count_table(own.table("t"), make(JOB))
+    own.con.execute("SET default_collation = ''")
+    assert not counted(own.table("t"), make(JOB))
+    own.disconnect()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_nothing_is_made_beside_a_database_that_writes_ahead(linked: bool, tmp_path: Path) -> None:
+    path = tmp_path / "data" / "t.sqlite"
+    path.parent.mkdir()
+    writer = sqlite3.connect(path)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("CREATE TABLE t (age INTEGER)")
+    writer.execute("INSERT INTO t VALUES (3)")
+    writer.commit()
+    given = tmp_path / "link.sqlite" if linked else path
+    if linked:
+        given.symlink_to(path)
+    with pytest.raises(DataError, match=r"PRAGMA wal_checkpoint\(TRUNCATE\)"):
+        count_table(given, make(AGE))
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert counted(given, make(AGE)) == {3: 1}
+    writer.close()
+    assert counted(given, make(AGE)) == {3: 1}
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_a_database_that_is_written_while_it_is_read_is_refused(
+    close: bool, tmp_path: Path
+) -> None:
+    """Nobody would be kept from writing one that writes ahead, and rows be read twice."""
+    write_sqlite(tmp_path / "t.db", ROWS)
+    writer = sqlite3.connect(tmp_path / "t.db")
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.close()
+    path = str(tmp_path / "t.db")
+    with (
+        pytest.raises(DataError, match="no other program is writing it"),
+        sqlite._opened(path) as opened,
+    ):
+        opened.execute("SELECT * FROM people").fetchone()
+        writer = sqlite3.connect(path)
+        writer.execute("DELETE FROM people")
+        writer.commit()
+        if close:
+            writer.close()
+    writer.close()
+
+
+def test_long_values_of_sqlite_are_fetched_a_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hushtable.kernel.counting.stream._MOST_LENGTH", 2**16)
+    write_sqlite(tmp_path / "t.db", [(1, 1, "x" * 2**12)] * 100)
+    held = sqlite.open_sqlite(str(tmp_path / "t.db"), None)
+    with sqlite._opened(str(tmp_path / "t.db")) as opened:
+        batches = [len(b) for b in sqlite._batches(opened, held.names, "people", NAMES, ())]
+    assert sum(batches) == 100 and max(batches) <= 17
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_blank_rows_of_transport_files_count_no_more_for_a_row_behind_them(
+    version: int, tmp_path: Path
+) -> None:
+    rows = [("", "clerk"), *[("", "")] * 5]
+    for number, more in enumerate(([], [("x", "7")], [("x", "")])):
+        frame = pd.DataFrame([*rows, *more], columns=["note", "job"])
+        path = tmp_path / f"{number}.xpt"
+        pyreadstat.write_xport(frame, str(path), file_format_version=version)
+        expected = slow_counts([(job,) for _, job in (rows[0], *more)], make(JOB))
+        assert counted(path, make(JOB)) == expected
+
+
+@pytest.mark.parametrize("value", [1e305, -1e305, float("inf")])
+def test_no_moment_is_so_far_away_that_it_warns(value: float, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"at": [0.0, value]})
+    pyreadstat.write_sav(frame, str(tmp_path / "t.sav"), variable_format={"at": "DATETIME20"})
+    assert counted(tmp_path / "t.sav", HOURS) == {0: 1, 24: 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import openpyxl
@@ -14,10 +15,10 @@ from slow_encoding import counted, make
 
 from hushtable.checking import check
 from hushtable.errors import DataError
-from hushtable.kernel.counting import count_table
+from hushtable.kernel.counting import count_table, workbook
 from hushtable.kernel.counting.cells import CellReader
 from hushtable.kernel.counting.paths import TableIn
-from hushtable.kernel.counting.workbook import open_workbook
+from hushtable.kernel.counting.workbook import Row, open_workbook
 from hushtable.schema import Schema
 
 LABELS = ["true", "7", "0.3", "a", "two\nlines", "rich text", "2020-01-02", "a\tb"]
@@ -106,6 +107,56 @@ def test_an_odd_cell_belongs_to_its_row_alone(cell: str, tmp_path: Path) -> None
     for cells in ([cell, *plain], [*plain, cell], [*plain[:4], cell, *plain[4:]]):
         after = jobs(tmp_path, cells, schema)
         assert not before - after and (after - before).total() == 1
+
+
+ILLEGAL = ["\ufffe", "\uffff", "\x00", "\x0b", "&#0;", "&#xFFFF;", "&#55296;", "&#99999999;"]
+
+
+@pytest.mark.parametrize("mark", ILLEGAL, ids=range(len(ILLEGAL)))
+@pytest.mark.parametrize("piece", [2**18, 1, 7])
+def test_a_character_that_xml_cannot_hold_belongs_to_its_cell_alone(
+    mark: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The usual programs write some of them; of an id, such text is nobody's."""
+    monkeypatch.setattr(workbook, "_PIECE", piece)
+    cells = [text("a"), text(mark), text(f"a{mark}"), text("two&#10;lines"), number(7)]
+    assert jobs(tmp_path, cells) == {3: 1, OTHER: 2, 4: 1, 1: 1}
+    people = make(AGE, unit={"column": "job", "max_rows": 9})
+    assert jobs(tmp_path, cells, people) == {5: 3}
+
+
+def test_what_openpyxl_writes_is_read(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for line in (["age", "job"], [5, "\ufffe"], [6, "\ud800"], [7, "a"]):
+        book.active.append(line)
+    book.save(tmp_path / "t.xlsx")
+    assert counted(tmp_path / "t.xlsx", make(AGE)) == {5: 1, 6: 1, 7: 1}
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+def test_bytes_that_are_no_text_belong_to_their_cell_alone(codec: str, tmp_path: Path) -> None:
+    path = write_workbook(tmp_path / "t.xlsx", {"t": [HEADER, row(number(5), text("marked"))]})
+    with ZipFile(path) as whole:
+        parts = {name: whole.read(name).decode().encode(codec) for name in whole.namelist()}
+    marked, broken = "marked".encode(codec.removesuffix("-sig") + "-le" * (codec == "utf-16")), b""
+    broken = marked[:-4] + (b"\x00\xd8\x00\xd8" if codec == "utf-16" else b"\xff\xc3\x81\xc3")
+    with ZipFile(path, "w") as file:
+        for name, content in parts.items():
+            file.writestr(name, content.replace(marked, broken))
+    assert counted(path, make(AGE, JOB)) == {5 * (OTHER + 1) + OTHER: 1}
+
+
+@pytest.mark.parametrize("stray", ["<v>1</v>", "<is><t>1</t></is>", "<v>" + "1" * 2**21 + "</v>"])
+def test_text_between_cells_is_no_cell_s(stray: str, tmp_path: Path) -> None:
+    rows = [HEADER, f"<row>{stray}{number(5)}{stray}</row>", stray, row(number(6)), stray]
+    path = write_workbook(tmp_path / "t.xlsx", {"t": rows})
+    assert counted(path, make(AGE)) == {5: 1, 6: 1}
+
+
+def test_a_row_in_another_counts_once(tmp_path: Path) -> None:
+    rows = [HEADER, f"<row>{number(5)}{row(number(6))}</row>", row(number(7))]
+    path = write_workbook(tmp_path / "t.xlsx", {"t": rows})
+    assert counted(path, make(AGE)) == {6: 1, 7: 1}
 
 
 def test_formulas_that_were_never_computed_are_empty_and_told_by_check(tmp_path: Path) -> None:
@@ -206,8 +257,39 @@ def test_tags_without_end_are_refused(
     path = write_workbook(tmp_path / "t.xlsx", {"t": rows})
     monkeypatch.setattr("hushtable.kernel.counting.workbook._MOST_PENDING", 2**16)
     monkeypatch.setattr("hushtable.kernel.counting.workbook._PIECE", 2**12)
-    with pytest.raises(DataError, match="could not be"):
+    with pytest.raises(DataError, match=r"could not be|too many tags"):
         count_table(path, make(AGE))
+
+
+def test_tags_in_tags_without_end_are_refused_though_each_is_closed(tmp_path: Path) -> None:
+    for depth, words in ((1000, None), (2000, "too many tags in each other")):
+        deep = "<x>" * depth + "</x>" * depth
+        path = write_workbook(tmp_path / "t.xlsx", {"t": [HEADER, row(number(5), deep)]})
+        if words is None:
+            assert counted(path, make(AGE)) == {5: 1}
+            continue
+        with pytest.raises(DataError, match=words):
+            count_table(path, make(AGE))
+
+
+def test_a_long_text_that_many_cells_share_fits_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch is a part of what would be too large for one column of text."""
+    lengths: list[int] = []
+
+    def noted(rows: Sequence[Row], *others: Any) -> Any:
+        lengths.append(len(rows))
+        return batch(rows, *others)
+
+    batch = workbook._batch
+    monkeypatch.setattr(workbook, "_batch", noted)
+    monkeypatch.setattr("hushtable.kernel.counting.stream._MOST_LENGTH", 2**20)
+    rows = [HEADER, *[row(number(5), '<c t="s"><v>0</v></c>')] * 100]
+    strings = [f"<t>{'x' * 2**16}</t>"]
+    path = write_workbook(tmp_path / "t.xlsx", {"t": rows}, strings=strings)
+    assert counted(path, make(AGE, JOB)) == {5 * (OTHER + 1) + OTHER: 100}
+    assert sum(lengths) == 100 and max(lengths) <= 17
 
 
 def test_entities_are_not_expanded(tmp_path: Path) -> None:

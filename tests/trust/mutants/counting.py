@@ -563,6 +563,8 @@ READING = [
     ),
 ]
 
+_ITSELF = "test_text_of_duckdb_equals_itself_alone_whatever_its_column_says"
+
 OF_FILES = [
     Mutant(
         "integers of workbooks rounded, so that two people's ids are one",
@@ -616,8 +618,8 @@ OF_FILES = [
     Mutant(
         "integers of DuckDB that no other type can hold compared with labels",
         "kernel/counting/duckdbfile.py",
-        "if family in _AS_TEXT else sql_name(name)",
-        "if family == 'ENUM' else sql_name(name)",
+        "if family in _AS_TEXT:",
+        "if family == 'ENUM':",
         (f"{OTHER_FILES}::test_the_ends_of_a_type_of_duckdb_belong_to_their_row_alone",),
     ),
     Mutant(
@@ -647,5 +649,75 @@ OF_FILES = [
         "if valid and size <",
         "if not valid and size <",
         (f"{OTHER_FILES}::test_damaged_files_are_refused_silently",),
+    ),
+    Mutant(
+        "a row of DuckDB counted for every label that its column takes for its text",
+        "kernel/counting/duckdbfile.py",
+        '{sql_name(name)} COLLATE C"',
+        '{sql_name(name)}"',
+        (f"{OTHER_FILES}::{_ITSELF}",),
+    ),
+    Mutant(
+        "a row of an Ibis table counted for every label that its column takes for its text",
+        "kernel/counting/source.py",
+        "name: uncollated(table[name])",
+        "name: table[name]",
+        (f"{OTHER_FILES}::{_ITSELF}",),
+    ),
+    Mutant(
+        "a connection for which texts that differ are equal",
+        "kernel/counting/source.py",
+        "    if collation:\n",
+        "    if False:\n",
+        (f"{OTHER_FILES}::test_a_connection_for_which_texts_are_equal_is_refused",),
+    ),
+    Mutant(
+        "a workbook that one character makes unreadable",
+        "kernel/counting/workbook.py",
+        "        yield _marked(text)\n",
+        "        yield text\n",
+        (f"{WORKBOOKS}::test_a_character_that_xml_cannot_hold_belongs_to_its_cell_alone",),
+    ),
+    Mutant(
+        "text behind a row of a workbook read in the next",
+        "kernel/counting/workbook.py",
+        "            self.text.taken()  # what stands between cells is no cell's\n",
+        "",
+        (f"{WORKBOOKS}::test_text_between_cells_is_no_cell_s",),
+    ),
+    Mutant(
+        "a row in a row of a workbook counted twice",
+        "kernel/counting/workbook.py",
+        "            self._any = False  # a row",
+        "            pass  # a row",
+        (f"{WORKBOOKS}::test_a_row_in_another_counts_once",),
+    ),
+    Mutant(
+        "tags in tags of a workbook fill the memory",
+        "kernel/counting/workbook.py",
+        "if depth > _MOST_DEPTH:",
+        "if False:",
+        (f"{WORKBOOKS}::test_tags_in_tags_without_end_are_refused_though_each_is_closed",),
+    ),
+    Mutant(
+        "a text that many cells share too large for a column",
+        "kernel/counting/stream.py",
+        "or total > _MOST_LENGTH",
+        "or False",
+        (f"{WORKBOOKS}::test_a_long_text_that_many_cells_share_fits_in_memory",),
+    ),
+    Mutant(
+        "blank rows of a transport file that count if another follows",
+        "kernel/counting/statfile.py",
+        "if endless:",
+        "if False:",
+        (f"{OTHER_FILES}::test_blank_rows_of_transport_files_count_no_more_for_a_row_behind_them",),
+    ),
+    Mutant(
+        "a database written ahead while it is read",
+        "kernel/counting/sqlite.py",
+        "if ahead and _written(place) != before:",
+        "if False:",
+        (f"{OTHER_FILES}::test_a_database_that_is_written_while_it_is_read_is_refused",),
     ),
 ]

@@ -64,6 +64,16 @@ def select_columns(table: Any, positions: Iterable[int]) -> Any:
     )
 
 
+def uncollated(text: Any) -> Any:
+    """Text that equals no other: a column may say that 'a' is 'A' to it, which casts do not end.
+
+    A row would have two labels, and two people one id.
+    """
+    import ibis
+
+    return ibis.cases((text.notnull(), ibis.array([text]).join("")), else_=ibis.null("string"))
+
+
 def stripped(text: Any) -> Any:
     """Text without the blanks around it: spaces, tabs, line ends and feeds.
 

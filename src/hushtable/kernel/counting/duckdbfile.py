@@ -62,7 +62,10 @@ def _written(column: str, declared: tuple[str, str, str]) -> str:
     family = kind.partition("(")[0]
     if kind.endswith("]") or (family not in (*_PLAIN, *_AS_TEXT, _DECIMAL)):
         raise ColumnError(column, family.lower())
-    return f"CAST({sql_name(name)} AS VARCHAR)" if family in _AS_TEXT else sql_name(name)
+    if family in _AS_TEXT:
+        return f"CAST({sql_name(name)} AS VARCHAR)"
+    # A column may say that 'a' is 'A' to it: a row would have two labels, two people one id.
+    return f"{sql_name(name)} COLLATE C" if family == "VARCHAR" else sql_name(name)
 
 
 @contextmanager

@@ -15,7 +15,12 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting.columns import ColumnError, match_columns, select_columns
+from hushtable.kernel.counting.columns import (
+    ColumnError,
+    match_columns,
+    select_columns,
+    uncollated,
+)
 from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
 from hushtable.kernel.counting.otherfiles import ENDINGS, is_other, open_other
 from hushtable.kernel.counting.parquet import open_parquet
@@ -284,10 +289,24 @@ def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collect
     needed = select_columns(table, match_columns(table.columns, columns))
     engine = table.get_backend().name
     if engine == "duckdb":
-        return needed
+        return _own_table(needed)
     with silent_engine("the Ibis table could not be read from its engine"):
         if engine == "sqlite":
             return _register(connection, sqlite_table(needed, columns, ids), columns)
         declared = readable(needed.schema().to_pyarrow().empty_table(), columns).schema
         stream = Stream(declared, lambda: readable(needed.to_pyarrow_batches(), columns, ids))
         return _register(connection, stream, columns)
+
+
+def _own_table(table: Any) -> Any:
+    """A DuckDB table of somebody's own connection, whose text is compared as it is."""
+    with silent_engine("the Ibis table could not be read from its engine"):
+        asked = table.get_backend().con.execute("SELECT current_setting('default_collation')")
+        ((collation,),) = asked.fetchall()
+    if collation:
+        raise DataError(
+            "the connection of the Ibis table takes texts that differ for equal ones: tell it"
+            " SET default_collation = ''"
+        )
+    texts = [name for name, kind in table.schema().items() if kind.is_string()]
+    return table.mutate(**{name: uncollated(table[name]) for name in texts})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting.columns import ColumnError, sql_name, sql_text
 from hushtable.kernel.counting.filetable import FileTable, OneOf, open_stream
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.stream import Stream
+from hushtable.kernel.counting.stream import Stream, portions
 from hushtable.kernel.counting.values import id_text, value_text
 
 _ROWS = 2**16
@@ -88,13 +88,43 @@ def _check_complete(path: str) -> None:
             raise DataError(_UNREADABLE.format(path))
 
 
-def _opened(path: str) -> Any:
-    """A connection that cannot write; whichever thread reads on has it for itself."""
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    """A connection that cannot write; whichever thread reads on has it for itself.
+
+    Of a database that writes ahead, SQLite makes files beside it even to read it, unless it is told
+    that nobody writes; that is then ours to find out.
+    """
+    place = Path(path).resolve()
     with silent_engine(_UNREADABLE.format(path)):
-        uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+        ahead, before = _writes_ahead(place), _written(place)
+        uri = f"{place.as_uri()}?mode=ro" + "&immutable=1" * ahead
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_PATIENCE)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
-    return closing(connection)
+    with closing(connection):
+        yield connection
+    if ahead and _written(place) != before:
+        raise DataError(_UNREADABLE.format(path))
+
+
+def _writes_ahead(place: Path) -> bool:
+    """Whether a database keeps what is new in a file beside it; refused where there is any."""
+    with place.open("rb") as file:
+        ahead = file.read(20)[18:] == b"\2\2"
+    beside = place.with_name(f"{place.name}-wal")
+    if ahead and beside.exists() and beside.stat().st_size:
+        raise DataError(
+            f"{place} has changes that are not in it yet, but in a file beside it: close the"
+            " programs that have it open, or let one of them run PRAGMA wal_checkpoint(TRUNCATE)"
+        )
+    return ahead
+
+
+def _written(place: Path) -> tuple[int, ...]:
+    """What is another when a file was written."""
+    beside = place.with_name(f"{place.name}-wal")
+    files = [place.stat(), *([beside.stat()] if beside.exists() else [])]
+    return tuple(number for file in files for number in (file.st_mtime_ns, file.st_size))
 
 
 def _names(connection: Any, which: str) -> list[str]:
@@ -122,7 +152,7 @@ def _batches(
     wanted = ", ".join(f"typeof({name}), {_AS_IT_IS.format(name)}" for name in names)
     cursor = connection.execute(f"SELECT {wanted} FROM {source}")
     ways = [_id if column in ids else _text for column in columns]
-    while rows := cursor.fetchmany(_ROWS):
+    for rows in portions(cursor, _ROWS, _length):
         parts = list(zip(*rows, strict=True))
         texts = [
             [text(kind, value, encoding) for kind, value in zip(kinds, values, strict=True)]
@@ -130,6 +160,10 @@ def _batches(
         ]
         arrays = [pa.array(text, pa.large_string()) for text in texts]
         yield pa.record_batch(arrays, _schema(len(names)))
+
+
+def _length(row: tuple[Any, ...]) -> int:
+    return sum(len(value) for value in row if isinstance(value, bytes))
 
 
 _AS_IT_IS = "CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) ELSE {0} END"

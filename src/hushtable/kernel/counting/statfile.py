@@ -108,11 +108,15 @@ def open_statfile(path: str) -> FileTable:
         ]
         decode = _decoder(codec) if options else str
         names = tuple(decode(column.key) for column in columns)
+        # A row of text that is all blank may be what fills the end of such a file. Its reader takes
+        # it for a row if another one follows, so that one row more would make it count.
+        endless = name == "read_xport" and all(column.kind == "text" for column in columns)
 
     def open_columns(
         engine: Any, positions: Sequence[int], wanted: Sequence[str], ids: Collection[str]
     ) -> Any:
         needed = [columns[position] for position in positions]
+        read_ones = columns if endless else needed
         for column, own in zip(wanted, needed, strict=True):
             if own.kind == "strL":
                 raise ColumnError(column, "strL")
@@ -120,7 +124,9 @@ def open_statfile(path: str) -> FileTable:
         def batches() -> Iterator[Any]:
             import pyarrow as pa
 
-            for values in _parts(read, path, [column.key for column in needed], options):
+            for values in _parts(read, path, [column.key for column in read_ones], options):
+                if endless:
+                    values = _without_blank_rows(values)
                 arrays = [_array(values[c.key], c.kind, way, decode) for c in needed]
                 yield pa.record_batch(arrays, schema)
 
@@ -162,6 +168,11 @@ def _parts(
         rows = len(values[keys[0]])
         offset += rows
         yield values
+
+
+def _without_blank_rows(values: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    kept = [i for i, row in enumerate(zip(*values.values(), strict=True)) if any(row)]
+    return {key: [column[i] for i in kept] for key, column in values.items()}
 
 
 # ── what a file declares ─────────────────────────────────────────────────────────────────────────
@@ -221,6 +232,13 @@ def _array(values: Sequence[Any], kind: str, way: _Way, decode: Callable[[str], 
         texts = [decode(value) if isinstance(value, str) else None for value in values]
         return pa.array(texts, pa.large_string())
     numbers = np.array(values, dtype=np.float64)  # missing ones are NaN
+    with np.errstate(all="ignore"):  # nobody is warned by what a value is
+        return _numbers(numbers, kind, way)
+
+
+def _numbers(numbers: Any, kind: str, way: _Way) -> Any:
+    import pyarrow as pa
+
     if kind == "day":
         days = np.floor(numbers / way.days) + way.since
         return _integers(days, *_DAYS).cast(pa.int32()).view(pa.date32())

@@ -7,11 +7,11 @@ say what it is, and nothing else does; one that cannot be read is an empty one.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from posixpath import dirname, join, normpath
 from typing import IO, Any
 from xml.parsers import expat
@@ -21,7 +21,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting.cells import CellReader
 from hushtable.kernel.counting.filetable import FileTable, OneOf, open_stream
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.stream import Stream
+from hushtable.kernel.counting.stream import Stream, portions
 from hushtable.kernel.counting.values import id_text, value_text
 
 _ROWS = 2**14
@@ -31,6 +31,13 @@ _MOST_TEXT = 2**20  # characters of a cell; a workbook has no more than 32,767
 _MOST_DESCRIPTION = 2**24  # bytes of a part that describes the workbook, unpacked
 _MOST_STRINGS = 2**29  # bytes of the texts that cells share, which are kept in memory
 _MOST_PENDING = 2**24  # bytes of a tag
+_MOST_DEPTH = 2**10  # of tags in tags
+# Characters that XML cannot hold, though the usual programs write them, and numbers that stand for
+# a character.
+_ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REFERENCE = re.compile("&#(x[0-9A-Fa-f]{1,8}|[0-9]{1,8});")
+_LONGEST_REFERENCE = len("&#x") + 8 + len(";")
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PLACE = re.compile("([A-Z]{1,3})[0-9]*")
 
 Row = dict[int, Any]
@@ -71,12 +78,17 @@ def open_workbook(path: str, table: str | None) -> FileTable:
         def batches() -> Iterator[Any]:
             with ZipFile(path) as file, _rows(file, sheet, cells, set(positions)) as rows:
                 next(rows, None)
-                while some := list(islice(rows, _ROWS)):
+                for some in portions(rows, _ROWS, _length):
                     yield _batch(some, positions, texts)
 
         return open_stream(engine, Stream.of_text(len(positions), batches))
 
     return FileTable(tuple(names), open_columns)
+
+
+def _length(row: Row) -> int:
+    """Many cells may share one long text, which each of them has to itself from here on."""
+    return sum(len(value) for value in row.values() if isinstance(value, str))
 
 
 def _batch(
@@ -125,13 +137,11 @@ def _elements(file: ZipFile, part: str) -> list[tuple[str, dict[str, str]]]:
     """The elements of a part in their order, each with its attributes."""
     found: list[tuple[str, dict[str, str]]] = []
 
-    def start(name: str, values: dict[str, str]) -> None:
-        found.append((_local(name), {_local(key): value for key, value in values.items()}))
+    def start(tag: str, values: dict[str, str]) -> None:
+        found.append((tag, {_local(key): value for key, value in values.items()}))
 
     with _part(file, part, _MOST_DESCRIPTION) as content:
-        parser = _parser()
-        parser.StartElementHandler = start
-        for _ in _fed(parser, content):
+        for _ in _fed(_parser(start), content):
             pass
     return found
 
@@ -160,15 +170,13 @@ def _strings(file: ZipFile, part: str) -> list[str | None]:
     found: list[str | None] = []
     text = _Text()
 
-    def end(name: str) -> None:
-        if _local(name) == "si":
+    def end(tag: str) -> None:
+        if tag == "si":
             found.append(text.taken())
-        text.end(name)
+        text.end(tag)
 
     with _part(file, part, _MOST_STRINGS) as content:
-        parser = _parser()
-        parser.StartElementHandler = lambda name, _: text.start(name)
-        parser.CharacterDataHandler, parser.EndElementHandler = text.add, end
+        parser = _parser(lambda tag, _: text.start(tag), end, text.add)
         for _ in _fed(parser, content):
             pass
     return found
@@ -182,8 +190,7 @@ class _Text:
         self._length = 0
         self._open = self._aside = False
 
-    def start(self, name: str) -> None:
-        tag = _local(name)
+    def start(self, tag: str) -> None:
         self._aside |= tag == "rPh"
         self._open = tag in ("v", "t") and not self._aside
 
@@ -192,9 +199,9 @@ class _Text:
             self._pieces.append(text)
             self._length += len(text)
 
-    def end(self, name: str) -> None:
+    def end(self, tag: str) -> None:
         self._open = False
-        self._aside &= _local(name) != "rPh"
+        self._aside &= tag != "rPh"
 
     def taken(self) -> str | None:
         """What was collected; None if it is too long for any cell."""
@@ -216,9 +223,7 @@ def _rows(
 
 
 def _each_row(content: IO[bytes], collector: _RowCollector) -> Iterator[Row]:
-    parser = _parser()
-    parser.StartElementHandler, parser.EndElementHandler = collector.start, collector.end
-    parser.CharacterDataHandler = collector.text.add
+    parser = _parser(collector.start, collector.end, collector.text.add)
     for _ in _fed(parser, content):
         yield from collector.taken()
 
@@ -239,24 +244,24 @@ class _RowCollector:
         self._position = -1
         self._kind, self._style = "n", ""
 
-    def start(self, name: str, values: dict[str, str]) -> None:
-        tag = _local(name)
+    def start(self, tag: str, values: dict[str, str]) -> None:
         if tag == "row":
             self._row, self._any, self._position = {}, False, -1
         elif tag == "c":
+            self.text.taken()  # what stands between cells is no cell's
             self._position = _position(values.get("r"), self._position + 1)
             self._kind, self._style = values.get("t", "n"), values.get("s", "0")
         elif tag == "f":
             self._any = True
-        self.text.start(name)
+        self.text.start(tag)
 
-    def end(self, name: str) -> None:
-        tag = _local(name)
+    def end(self, tag: str) -> None:
         if tag == "c":
             self._add(self.text.taken())
         elif tag == "row" and self._any:
             self._rows.append(self._row)
-        self.text.end(name)
+            self._any = False  # a row that ends inside another is not both
+        self.text.end(tag)
 
     def _add(self, text: str | None) -> None:
         if text == "":
@@ -294,9 +299,30 @@ def _part(file: ZipFile, name: str, most: int) -> IO[bytes]:
     return file.open(name)
 
 
-def _parser() -> Any:
-    parser = expat.ParserCreate(namespace_separator=" ")
+def _parser(
+    start: Callable[[str, dict[str, str]], None],
+    end: Callable[[str], None] = lambda _: None,
+    text: Callable[[str], None] = lambda _: None,
+) -> Any:
+    """A parser that tells of tags, by their names without namespaces, and of the text in them."""
+    depth = 0
+
+    def opened(name: str, values: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _MOST_DEPTH:  # those that are open are kept in memory
+            raise DataError("the workbook's XML has too many tags in each other")
+        start(_local(name), values)
+
+    def closed(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        end(_local(name))
+
+    parser = expat.ParserCreate("utf-8", " ")
     parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = opened, closed
+    parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = _refuse  # where entities are declared
     return parser
 
@@ -308,7 +334,8 @@ def _refuse(*_: Any) -> None:
 def _fed(parser: Any, content: IO[bytes]) -> Iterator[None]:
     """Give the parser what there is, piece by piece; tags of any length would fill the memory."""
     given = 0
-    while piece := content.read(_PIECE):
+    for text in _legal(content):
+        piece = text.encode()
         parser.Parse(piece, False)
         given += len(piece)
         if given - parser.CurrentByteIndex > _MOST_PENDING:
@@ -316,6 +343,35 @@ def _fed(parser: Any, content: IO[bytes]) -> Iterator[None]:
         yield
     parser.Parse(b"", True)
     yield
+
+
+def _legal(content: IO[bytes]) -> Iterator[str]:
+    """XML as text, with a mark for every character that it cannot hold.
+
+    A single one in a cell would make the parser refuse the whole sheet.
+    """
+    piece, held = content.read(_PIECE), ""
+    codec = "utf-16" if piece.startswith(_WIDE) else "utf-8-sig"
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    while piece:
+        text = held + decoder.decode(piece)
+        cut = text.rfind("&", max(0, len(text) - _LONGEST_REFERENCE))  # where one may be cut
+        cut = len(text) if cut < 0 else cut
+        text, held = text[:cut], text[cut:]
+        yield _marked(text)
+        piece = content.read(_PIECE)
+    yield _marked(held + decoder.decode(b"", True))
+
+
+def _marked(text: str) -> str:
+    return _REFERENCE.sub(_legal_reference, _ILLEGAL.sub("\ufffd", text))
+
+
+def _legal_reference(found: re.Match[str]) -> str:
+    digits = found[1]
+    number = int(digits[1:], 16) if digits.startswith("x") else int(digits)
+    legal = number <= 0x10FFFF and not _ILLEGAL.match(chr(number))
+    return found[0] if legal else "\ufffd"
 
 
 def _local(name: str) -> str:
