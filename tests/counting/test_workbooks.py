@@ -159,6 +159,24 @@ def test_a_row_in_another_counts_once(tmp_path: Path) -> None:
     assert counted(path, make(AGE)) == {6: 1, 7: 1}
 
 
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [
+        (["3", "3.0", "3E0", "+3"], 1),
+        (["9007199254740993", "9007199254740993.0", "9.007199254740993E15"], 1),
+        (["9007199254740992", "9007199254740993"], 2),
+        (["1E300", "1" + "0" * 300], 1),
+        (["1" * 401, "1e999", "-1e999"], 0),  # nobody's: all of them would be one infinite number
+        (["0.1", "0.10000000000000001"], 1),  # as programs write one float
+    ],
+)
+def test_numbers_are_one_person_s_exactly_if_they_are_equal(
+    ids: list[str], people: int, tmp_path: Path
+) -> None:
+    schema = make(AGE, unit={"column": "job", "max_rows": 1})
+    assert jobs(tmp_path, [number(id) for id in ids], schema).get(5, 0) == people
+
+
 def test_formulas_that_were_never_computed_are_empty_and_told_by_check(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     for line in (["age", "job"], ["=1+1", "=A2"], [3, "a"], [None, None], [4, "a"]):

@@ -569,14 +569,14 @@ OF_FILES = [
     Mutant(
         "integers of workbooks rounded, so that two people's ids are one",
         "kernel/counting/cells.py",
-        "return int(text) if _INTEGER.fullmatch(text) else float(text)",
-        "return float(text)",
+        "if abs(number) < _EXACT:",
+        "if True:",
         (f"{OTHER_FILES}::test_ids_are_one_person_s_however_they_are_stored",),
     ),
     Mutant(
         "a workbook that one cell makes unreadable",
         "kernel/counting/cells.py",
-        "except (ValueError, LookupError, OverflowError):",
+        "except (ValueError, LookupError, ArithmeticError):",
         "except LookupError:",
         (f"{WORKBOOKS}::test_an_odd_cell_belongs_to_its_row_alone",),
     ),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_EXACT = 2**53  # below which floats tell integers apart
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")  # a character that XML cannot hold
 _TRUTH = {"1": True, "true": True, "0": False, "false": False}
 
@@ -53,20 +55,24 @@ class CellReader:
                     return _TRUTH.get(text.strip().lower())
                 case "d":
                     return datetime.fromisoformat(text.strip())
-        except (ValueError, LookupError, OverflowError):
+        except (ValueError, LookupError, ArithmeticError):
             return None
         return None
 
     def _number(self, style: str, text: str) -> Any:
         """A number, or the time that it is shown as.
 
-        Workbooks hold floats. Integers that are written out are read exactly all the same: ids that
-        differ must not become one.
+        Workbooks hold floats. Large numbers are read exactly all the same, however they are
+        written: ids that differ must not become one, and one must not become two. What is too large
+        for a float is none.
         """
         shown = self.times.get(style)
         if shown is not None:
             return self._time(shown, float(text))
-        return int(text) if _INTEGER.fullmatch(text) else float(text)
+        number = float(text)
+        if abs(number) < _EXACT:
+            return number
+        return Decimal(text) if math.isfinite(number) else None
 
     def _time(self, shown: str, number: float) -> Any:
         from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
