@@ -24,6 +24,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,8 @@ _STEPS = 30
 _CHANGES = 12
 # A table whose share is less than this part of the largest is dropped.
 _NOTHING = 1e-4
+# Searches that are kept.
+_KEPT = 4
 # Shares are written in parts of about this many.
 _UNITS = 100_000
 
@@ -94,16 +97,20 @@ class Wanted:
         return replace(parts[0], weights=weights, asked=tuple(asked))
 
     def cells(self, axes: Axes) -> int:
-        return math.prod(self.sizes[axis] for axis in axes)
+        return math.prod([self.sizes[axis] for axis in axes])
 
-    def told(self, table: Axes, ways: int) -> list[tuple[Axes, float]]:
-        """The parts of so many attributes of a table, and how well it tells each: 1/(Πκ·Πℓ²)."""
-        depth = math.prod(self.levels[axis] for axis in table) ** 2
-        # Attributes that are left are listed the other way round than those that are taken.
-        left = itertools.combinations([self.gains[axis] for axis in table], len(table) - ways)
-        others = reversed(list(map(math.prod, left)))
-        told = (1 / (other * depth) for other in others)
-        return list(zip(itertools.combinations(table, ways), told, strict=True))
+    def told(self, table: Axes, most: int) -> tuple[list[Axes], Floats]:
+        """The parts of at most so many attributes, and how well a table tells each: 1/(Πκ·Πℓ²)."""
+        parts: list[Axes] = []
+        others: list[float] = []
+        gains = [self.gains[axis] for axis in table]
+        for ways in range(min(most, len(table)) + 1):
+            parts += itertools.combinations(table, ways)
+            # Attributes that are left are listed the other way round than those that are taken.
+            left = itertools.combinations(gains, len(table) - ways)
+            others += reversed(list(map(math.prod, left)))
+        depth = math.prod([self.levels[axis] for axis in table]) ** 2
+        return parts, 1 / (np.array(others, np.float64) * depth)
 
 
 Incidence = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
@@ -203,12 +210,12 @@ class Design:
     def search(self, tries: int, most: int) -> None:
         """Change tables, one step at a time; steps that raise the loss a little are taken too, ever
         fewer of them, and the best tables met are kept."""
-        random = np.random.default_rng(0)
+        random, may_be = np.random.default_rng(0), cache(partial(self._may_be, most=most))
         told, loss, changes = self._told(), self.loss, 0
         best = loss, self.tables, self.shares
         for done in range(tries):
             gone, come = _step(self.tables, self.shares, len(self.wanted.sizes), random)
-            if not come or not all(self._may_be(table, most) for table, _ in come):
+            if not come or not all(may_be(table) for table, _ in come):
                 continue
             after = self._told_after(told, gone, come)
             possible = np.minimum.reduce(after) > 0
@@ -265,13 +272,12 @@ class _Parts:
 
     def of(self, table: Axes) -> tuple[NDArray[np.intp], Floats]:
         """The numbers of the parts of a table, and how well it tells each."""
-        if table not in self._known:
-            most = min(self._ways, len(table))
-            told = itertools.chain(*(self._wanted.told(table, ways) for ways in range(most + 1)))
-            held = [(self._numbers[part], how) for part, how in told if part in self._numbers]
-            numbers, gains = zip(*held, strict=True) if held else ((), ())
-            self._known[table] = np.array(numbers, np.intp), np.array(gains, np.float64)
-        return self._known[table]
+        if (known := self._known.get(table)) is None:
+            parts, told = self._wanted.told(table, self._ways)
+            numbers = np.array([self._numbers.get(part, -1) for part in parts], np.intp)
+            held = numbers >= 0
+            known = self._known[table] = numbers[held], told[held]
+        return known
 
 
 Step = tuple[list[int], list[tuple[Axes, float]]]
@@ -316,7 +322,25 @@ def _exchanged(table: Axes, leaving: int, entering: int) -> Axes:
 
 
 def best_tables(wanted: Wanted, most: int) -> Design:
-    """The best tables that were found, none of more than `most` cells."""
+    """The best tables that were found, none of more than `most` cells.
+
+    The last few are kept: to look at a plan, and then to publish by it, takes one search.
+    """
+    weights = tuple(wanted.weights.items())
+    rest = wanted.sizes, wanted.asked, wanted.gains, wanted.levels
+    return replace(_searched(weights, *rest, most))
+
+
+@lru_cache(_KEPT)
+def _searched(
+    weights: tuple[tuple[Axes, float], ...],
+    sizes: tuple[int, ...],
+    asked: tuple[Axes, ...],
+    gains: tuple[float, ...],
+    levels: tuple[int, ...],
+    most: int,
+) -> Design:
+    wanted = Wanted(sizes, dict(weights), asked, gains, levels)
     tries = min(_TRIES, _TRIES_PER_TABLE << len(wanted.sizes))
     starts = _first_designs(wanted, most)
     if len(largest(wanted.asked)) == 1:  # one table holds all that is asked
