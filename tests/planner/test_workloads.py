@@ -5,14 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from plan_cases import AGE, GRADE, JOB, SEX, all_questions, schema_of
 
 from hushtable import workload as workloads
 from hushtable.errors import HushError, OptionError
 from hushtable.families.linear.choices import choices, describe, parse
+from hushtable.families.linear.trees import best_tree
 from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
-from hushtable.workload.intervals import AllRanges
+from hushtable.workload.intervals import AllRanges, Either, Listed
 from hushtable.workload.parsing import from_sql, read_workload
 
 SCHEMA = schema_of(AGE, JOB, SEX, GRADE)
@@ -40,6 +42,28 @@ def test_box_sets_have_as_many_boxes_as_there_are_combinations() -> None:
     one, two = (28, 7, 2, 6), 28 * 7 + 28 * 2 + 28 * 6 + 7 * 2 + 7 * 6 + 2 * 6
     three = 28 * 7 * 2 + 28 * 7 * 6 + 28 * 2 * 6 + 7 * 2 * 6
     assert boxes("paper") == sum(one) + two + three + 28 * 7 * 2 * 6
+
+
+def test_sets_of_the_same_intervals_are_equal_and_share_what_is_found_for_them() -> None:
+    """A tree is searched once for all attributes and plans that ask alike of as many codes."""
+    for text in ("ranges", "prefixes", "cells", "everyday", "total"):
+        one, other = (read_workload(text, SCHEMA).box_sets[0].along for _ in range(2))
+        assert one == other and list(map(hash, one)) == list(map(hash, other))
+        assert all(best_tree(7, one[0]) is best_tree(7, other[0]) for _ in range(2))
+
+
+def test_sets_of_other_intervals_differ() -> None:
+    sets = [
+        AllRanges(7),
+        AllRanges(8),
+        Listed.of([(0, 1), (1, 2)]),
+        Listed.of([(0, 1), (1, 3)]),
+        Listed.of([(0, 2), (1, 2)]),
+        Listed(np.array([0, 1]), np.array([1, 2]), 3),
+        Either((AllRanges(7), Listed.of([(0, 1)]))),
+        Either((Listed.of([(0, 1)]), AllRanges(7))),
+    ]
+    assert len(set(sets)) == len(sets)
 
 
 def test_numbers_of_conditions_weigh_the_same_in_the_paper_s_workload() -> None:

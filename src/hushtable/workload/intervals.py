@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +22,7 @@ class Along(Protocol):
     """A set of intervals along one axis, all of the same weight."""
 
     def __hash__(self) -> int:
-        """Sets are told apart by identity."""
+        """What was found for a set is found for its equals."""
 
     @property
     def count(self) -> int:
@@ -49,6 +51,19 @@ class Listed:
         starts, stops = np.array(intervals, np.int64).T
         return cls(np.ascontiguousarray(starts), np.ascontiguousarray(stops), len(intervals))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listed) and self._digest == other._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        told = sha256(str(self.whole).encode())
+        for ends in (self.starts, self.stops):
+            told.update(ends.astype(np.int64).tobytes())
+        return told.digest()
+
     @property
     def count(self) -> int:
         return self.whole
@@ -62,7 +77,7 @@ class Listed:
         return self.starts[chosen], self.stops[chosen]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class AllRanges:
     """Every interval of the first `codes` codes of an axis."""
 
@@ -86,7 +101,7 @@ class AllRanges:
         return starts, np.maximum(stops, starts + 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Either:
     """Several sets, which weigh the same whatever their numbers."""
 
