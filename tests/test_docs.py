@@ -31,7 +31,7 @@ def run_command(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    some_of(PAGES, [ROOT / "README.md", ROOT / "docs/tutorial.md"]),
+    some_of(PAGES, [ROOT / "README.md"]),
     ids=lambda page: page.stem,
 )
 def test_the_code_of_a_page_runs(

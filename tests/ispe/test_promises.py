@@ -72,8 +72,8 @@ def covered(
 
 WORST = [
     (RAMP, (4, 4), "ispe", (0, 16)),
-    (RANDOM, (4, 4), "kdtree", (5, 6)),
-    (RAMP, (20, 20), "kdtree", (0, 20)),
+    pytest.param(RANDOM, (4, 4), "kdtree", (5, 6), marks=pytest.mark.thorough),
+    pytest.param(RAMP, (20, 20), "kdtree", (0, 20), marks=pytest.mark.thorough),
 ]
 
 

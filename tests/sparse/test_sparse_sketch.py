@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sparse_laws import fits
+from tests.shared_sizes import some_of
 
 from hushtable.errors import OptionError, QueryError
 from hushtable.families.sparse.read.sketch import MOST_CELLS, SketchReader
@@ -135,7 +137,10 @@ def test_the_median_of_rows_without_collisions_is_covered(rows: int, confidence:
     assert missed(half) <= 1 - confidence < missed(half - 1) or half == 0
 
 
-@pytest.mark.parametrize(("rows", "estimate"), [(2, "median"), (4, "median"), (3, "mean")])
+@pytest.mark.parametrize(
+    ("rows", "estimate"),
+    [(2, "median"), pytest.param(4, "median", marks=pytest.mark.thorough), (3, "mean")],
+)
 def test_other_rows_without_collisions_are_covered(rows: int, estimate: str) -> None:
     """At 90 %, over fixed seeds; bars that are a tenth shorter hold in 86 %."""
     sketch, inside = Sketch(rows, 30, (30,)), 0
@@ -179,14 +184,13 @@ TABLES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize(
-    ("rows", "width", "estimate"),
-    [(1, 512, "median"), (1, 4096, "mean"), (3, 1024, "median"), (5, 512, "mean")],
-)
-def test_totals_ranges_and_cells_are_covered(
-    table: str, rows: int, width: int, estimate: str
-) -> None:
+SKETCHES = [(1, 512, "median"), (1, 4096, "mean"), (3, 1024, "median"), (5, 512, "mean")]
+EACH_ONCE = list(zip(TABLES, SKETCHES, strict=True))
+
+
+@pytest.mark.parametrize("case", some_of(itertools.product(TABLES, SKETCHES), EACH_ONCE), ids=str)
+def test_totals_ranges_and_cells_are_covered(case: tuple[str, tuple[int, int, str]]) -> None:
+    table, (rows, width, estimate) = case
     random = np.random.default_rng(11)
     counts = TABLES[table](random)
     read = noisy_reader(Sketch(rows, width, (20_000,)), counts, estimate, rows, 5)

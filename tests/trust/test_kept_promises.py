@@ -46,7 +46,7 @@ def test_intervals_hold_as_often_as_they_promise(
     attack = CoverageAttack(
         find_mechanism(mechanism), Fraction(epsilon), releases, lambda: EntropyNoise(entropy)
     )
-    shapes = SHAPES[: size(2, len(SHAPES))]
+    shapes = SHAPES[: size(1, len(SHAPES), 2)]
     cases = [case for name in MIDDLING for case in cases_of(middling(name), shapes)]
     found = attack.run(cases, VARIANTS.get(mechanism, [{}]))
     assert found and not short(found), short(found)
