@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import DataError
 from hushtable.kernel.counting.bound import PEOPLE, fresh_salt, people_column
 from hushtable.kernel.counting.csvfile import CsvFormat
@@ -78,11 +79,16 @@ def count_table(
     def count(rows: Any) -> Counts:
         tally = Tally()
         for batch in rows.to_arrow_reader(_BATCH):  # the engine never holds all rows
-            people = batch[PEOPLE].to_numpy() if schema.counts else None
-            tally.add(batch["cell"].to_numpy(), people)
+            people = _integers(batch[PEOPLE]) if schema.counts else None
+            tally.add(_integers(batch["cell"]), people)
         return Counts(schema.shape, *tally.result())
 
     return _fetched(count, _linear_codes, data, schema, csv, salt)
+
+
+def _integers(column: Any) -> Integers:
+    """A column as an array; Arrow's own conversion would import pandas wherever that is there."""
+    return cast(Integers, np.from_dlpack(column))
 
 
 def code_table(
