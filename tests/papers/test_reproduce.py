@@ -231,7 +231,7 @@ def test_all_means_each_of_them(hush: Hush, fake: Fake, monkeypatch: pytest.Monk
 def test_a_stopped_run_says_that_it_goes_on(hush: Hush, fake: Fake) -> None:
     fake.stop_at = 1
     code, _, err = hush("fake")
-    assert code == 130 and err.strip().startswith("hush: stopped (what is done is kept")
+    assert code == 130 and err.strip().startswith("hush: stopped: what is done is kept")
 
 
 def test_real_tables_are_handed_to_the_figure(

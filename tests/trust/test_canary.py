@@ -91,7 +91,7 @@ def test_everything_was_tried_and_much_of_it_failed(world: World, endings: dict[
     assert counted["done"] >= 10 and counted["DataError"] + counted["EngineError"] >= 15
     assert counted_checks(endings) == {"exit 0": 5, "exit 2": 6}
     assert endings["hush with a defect"] == endings["hush check with a defect"] == "exit 1"
-    ours = {"ColumnError", "DataError", "EngineError", "RuntimeError"}
+    ours = {"ColumnError", "DataError", "EngineError", "MissingColumn", "RuntimeError"}
     assert set(counted) <= {"exit 0", "exit 1", "exit 2", "done", *ours}
     for name in ("everything.stdout", "everything.stderr"):
         assert (world.folder / name).stat().st_size > 500

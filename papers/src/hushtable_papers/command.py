@@ -15,7 +15,7 @@ from hushtable.errors import OptionError
 if TYPE_CHECKING:
     from hushtable_papers import Figure, Reproduced, Scope
 
-_GOES_ON = "(what is done is kept: the same command goes on from there)"
+_GOES_ON = "what is done is kept, and the same command goes on from there"
 
 
 @click.command()
