@@ -73,6 +73,10 @@ class DenseTables:
                 for held, size in zip(box.sets, self.shape, strict=True)
             ]
             asked[np.ix_(*codes)] = 1
+        return self.weights_of(asked)
+
+    def weights_of(self, asked: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for a linear question: what each cell counts."""
         return self.precision * (self.questions @ (self.covariance @ asked.reshape(-1)))
 
     def weights_by_table(self, region: Sequence[Box]) -> list[NDArray[np.float64]]:

@@ -20,6 +20,7 @@ from hushtable.arrays import Floats, Integers
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts, all_codes
+from hushtable.query.weighing import unique_columns
 
 # Weights that differ by less are one: what is left of rounding.
 _DIGITS = 12
@@ -99,6 +100,12 @@ def _of_codes(patterns: NDArray[np.bool_], counts: Integers, size: int) -> AxisA
     return AxisAsked.of(weights, np.ones(len(codes)), weights @ codes / size, codes)
 
 
+def weights_asked(axis: ReadAxis, weights: Floats) -> AxisAsked:
+    """What is asked of an axis whose codes have weights: a row of them for each box."""
+    classes, which = unique_columns(np.vstack([axis.reading.rows(weights), axis.whole]))
+    return AxisAsked.of(classes[:-1], classes[-1], weights @ axis.even, np.bincount(which))
+
+
 def _transformed(
     axis: ReadAxis, sets: Sequence[CodeSet], groups: Integers
 ) -> tuple[list[AxisAsked], NDArray[np.intp]]:
@@ -126,12 +133,13 @@ class Asked:
 
     axes: tuple[int, ...]
     along: tuple[AxisAsked, ...]
-    boxes: int
+    factors: tuple[float, ...]
+    """What each box counts."""
 
     @cached_property
     def key(self) -> tuple[object, ...]:
         """What makes its law different from others'."""
-        return self.axes, self.boxes, *(asked.key for asked in self.along)
+        return self.axes, self.factors, *(asked.key for asked in self.along)
 
     def parts(self) -> dict[tuple[int, ...], Floats]:
         """For each set R of axes, the weights of the part of R, class by class.
@@ -139,7 +147,7 @@ class Asked:
         Along the axes of R the own weights, along the others the share of the total, box by box;
         boxes add up.
         """
-        found: dict[tuple[int, ...], Floats] = {(): np.ones((self.boxes,))}
+        found: dict[tuple[int, ...], Floats] = {(): np.array(self.factors, np.float64)}
         for axis, asked in zip(self.axes, self.along, strict=True):
             wider: dict[tuple[int, ...], Floats] = {}
             for part, weights in found.items():
@@ -176,7 +184,7 @@ def rows_asked(
         for i, axis in enumerate(along)
     ]
     distinct = [
-        Asked(axes, combined, len(boxes))
+        Asked(axes, combined, (1.0,) * len(boxes))
         for combined in itertools.product(*(found for found, _ in kinds))
     ]
     numbers = np.arange(len(distinct)).reshape([len(found) for found, _ in kinds])

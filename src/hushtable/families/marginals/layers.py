@@ -5,6 +5,7 @@ Where an attribute stands at several levels there are several layers, each read 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.marginals.asked import Asked, rows_asked
+from hushtable.errors import QueryError
+from hushtable.families.marginals.asked import Asked, rows_asked, weights_asked
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.families.marginals.least_squares import Agreeing, Axes, Measured
 from hushtable.families.marginals.tables import (
@@ -28,6 +30,7 @@ from hushtable.query.batch import accumulate, box_sums
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts
 from hushtable.query.sums import sums_by_group
+from hushtable.query.weighing import WeighedBox, Weighing, factors_of
 from hushtable.schema import Schema
 
 
@@ -117,6 +120,64 @@ class Layer:
                 return None
             sets.append(CodeSet.of(*((start, stop) for start, stop in ends.tolist())))
         return Box(tuple(sets))
+
+    def weights(self, part: WeighedBox, axis: int, size: int) -> Floats | None:
+        """What the groups of an axis count in a weighed box; None where one is cut."""
+        weights = part.weights(axis, size)
+        if axis not in self.edges:
+            return weights
+        first = weights[self.edges[axis][:-1]]
+        return (
+            first if np.array_equal(np.repeat(first, np.diff(self.edges[axis])), weights) else None
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LayerWeighing:
+    """A linear question, as one layer sees it: what its groups count along the axes of each box."""
+
+    layer: Layer
+    factors: Floats
+    along: tuple[Mapping[int, Floats], ...]
+
+    @classmethod
+    def of(cls, layer: Layer, shape: Sequence[int], weighing: Weighing) -> LayerWeighing | None:
+        """None where a layer does not have the attributes of a box, or not so finely."""
+        along = []
+        for part in weighing:
+            axes = part.axes(shape)
+            if not layer.agreeing.answers(axes):
+                return None
+            seen = {axis: layer.weights(part, axis, shape[axis]) for axis in axes}
+            if any(weights is None for weights in seen.values()):
+                return None
+            along.append({axis: weights for axis, weights in seen.items() if weights is not None})
+        return cls(layer, factors_of(weighing), tuple(along))
+
+    def asked(self) -> Asked:
+        """What it asks of every axis that a box is about."""
+        axes = tuple(sorted({axis for weights in self.along for axis in weights}))
+        if len(axes) > MOST_AXES:
+            raise QueryError("the question is about too many attributes; ask for its parts")
+        found = []
+        for axis in axes:
+            read = self.layer.agreeing.along[axis]
+            rows = [weights.get(axis, np.ones(read.size)) for weights in self.along]
+            found.append(weights_asked(read, np.stack(rows)))
+        return Asked(axes, tuple(found), tuple(self.factors.tolist()))
+
+    def value(self) -> float:
+        """The estimated answer."""
+        return math.fsum(
+            factor * self._sum(weights)
+            for factor, weights in zip(self.factors.tolist(), self.along, strict=True)
+        )
+
+    def _sum(self, along: Mapping[int, Floats]) -> float:
+        table = self.layer.table(tuple(along))
+        for weights in reversed(list(along.values())):
+            table = table @ weights
+        return float(table)
 
 
 @dataclass(frozen=True, eq=False)

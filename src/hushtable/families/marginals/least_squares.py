@@ -133,10 +133,14 @@ class Agreeing:
         return estimate
 
     def variance(self, asked: Asked) -> float:
-        """The variance of an answer: Σ V(R)·‖weights of the part of R‖²."""
+        """The variance of an answer: Σ V(R)·‖weights of the part of R‖².
+
+        Parts that no table tells have no weight: every box of a question is inside a table.
+        """
         return math.fsum(
             self.part_variance(part) * float((asked.counts(part) * weights**2).sum())
             for part, weights in asked.parts().items()
+            if self.answers(part)
         )
 
     def range_variances(self, axes: Axes, starts: Integers, stops: Integers) -> Floats:

@@ -7,6 +7,7 @@ their answers are independent, and are averaged by their variances, which are kn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,12 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
-from hushtable.families.marginals.layers import Layer, LayerQuestion, layers_of
+from hushtable.families.marginals.layers import (
+    Layer,
+    LayerQuestion,
+    LayerWeighing,
+    layers_of,
+)
 from hushtable.families.marginals.least_squares import Axes, Measured, ReadTable
 from hushtable.families.marginals.tables import SmallTable, Transforms, groups_at
 from hushtable.kernel.privacy.noises import KnownNoise
@@ -27,6 +33,7 @@ from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence
 from hushtable.query.reader import Estimates
+from hushtable.query.weighing import Weighing
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -111,6 +118,38 @@ class MarginalsReader:
             for question, share in zip(questions, shares, strict=True)
         )
         return Estimates(np.asarray(values), tuple(laws), law_of_row)
+
+    def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
+        """The answer to a linear question, and the law of its noise."""
+        seen = self._weighings(weighing)
+        shares, law = self._weighed(seen)
+        values = (share * one.value() for share, one in zip(shares, seen, strict=True))
+        return math.fsum(values), law
+
+    def weighed_law(self, weighing: Weighing) -> NoiseLaw:
+        """The law of the noise in the answer to a linear question."""
+        return self._weighed(self._weighings(weighing))[1]
+
+    def _weighings(self, weighing: Weighing) -> list[LayerWeighing]:
+        """The question as each layer sees it that can answer it."""
+        shape = self.schema.shape
+        seen = (LayerWeighing.of(layer, shape, weighing) for layer in self.layers)
+        found = [one for one in seen if one is not None]
+        if not found:
+            widest = max((part.axes(shape) for part in weighing), key=len)
+            self._refuse(widest)
+        return found
+
+    def _weighed(self, seen: Sequence[LayerWeighing]) -> tuple[list[float], NoiseSum]:
+        """The share of each layer in the answer, and its law."""
+        asked = [one.asked() for one in seen]
+        reads = [one.layer.agreeing for one in seen]
+        variances = [[read.variance(row)] for read, row in zip(reads, asked, strict=True)]
+        shares = [float(share[0]) for share in _shares(variances)]
+        if len(seen) == 1:
+            return [1.0], reads[0].law(asked[0])
+        laws = (read.law(row) for read, row in zip(reads, asked, strict=True))
+        return shares, _averaged(zip(shares, laws, strict=True))
 
     def _questions(self, boxes: Boxes, cuts: Cuts) -> list[LayerQuestion]:
         """The question as each layer sees it that can answer it.

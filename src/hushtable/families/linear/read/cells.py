@@ -20,6 +20,14 @@ from hushtable.query.cutting import Cuts, cells_by_group
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 from hushtable.query.sums import hull, piece_sums, pieces
+from hushtable.query.weighing import (
+    Weighing,
+    class_counts,
+    class_weights,
+    code_classes,
+    factors_of,
+    weighed_value,
+)
 
 NOTE = "sum of noisy cells"
 
@@ -41,6 +49,22 @@ class NoisyCells:
     def count(self, boxes: Boxes) -> tuple[int, NoiseLaw]:
         """The noisy count of disjoint boxes, and the law of its noise."""
         return int(self._sums(boxes, ())), self.law(boxes)
+
+    def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
+        """The answer to a linear question, and the law of its noise."""
+        return weighed_value(self, weighing), self.weighed_law(weighing)
+
+    def weighed_law(self, weighing: Weighing) -> NoiseLaw:
+        """The law of the noise in the answer to a linear question."""
+        if not weighing:
+            return NoiseSum(())
+        along, counts = zip(
+            *(code_classes(weighing, axis) for axis in range(len(weighing[0].box.sets))),
+            strict=True,
+        )
+        weights = class_weights(factors_of(weighing), along).reshape(-1)
+        cells = class_counts(counts).reshape(-1)
+        return NoiseSum.merged(weights, cells, np.zeros(len(cells), np.intp), [self.noise])
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The noisy count of disjoint boxes cut by groups of codes along some axes.

@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading
 from hushtable.families.linear.rows import WeightRow, add_rows
@@ -28,6 +29,15 @@ from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts, cut_by
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
+from hushtable.query.weighing import (
+    Weighing,
+    class_counts,
+    class_weights,
+    code_classes,
+    factors_of,
+    unique_columns,
+    weighed_value,
+)
 
 # Weights held at once when the boxes of a condition have to be added up.
 _PIECE = 2**22
@@ -71,6 +81,43 @@ class NoisyCoefficients:
             return value, self._law(spread)
         weights = [[row] for row in rows[0]] if rows else []
         return (self._contract(weights).item() if rows else 0.0), self.law(boxes)
+
+    def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
+        """The answer to a linear question, and the law of its noise."""
+        return weighed_value(self, weighing), self.weighed_law(weighing)
+
+    def weighed_law(self, weighing: Weighing) -> NoiseLaw:
+        """The law of the noise in the answer to a linear question."""
+        if not weighing:
+            return NoiseSum(())
+        weights, counts, factors = zip(
+            *(self._coefficient_classes(weighing, i) for i in range(len(self.reading.axes))),
+            strict=True,
+        )
+        scales = reduce(np.multiply.outer, factors, np.ones((), object)).reshape(-1)
+        distinct = sorted(set(scales.tolist()))
+        which = np.array([distinct.index(scale) for scale in scales.tolist()], np.intp)
+        return NoiseSum.merged(
+            class_weights(factors_of(weighing), weights).reshape(-1),
+            class_counts(counts).reshape(-1),
+            which,
+            [self.noise.times(factor) for factor in distinct],
+        )
+
+    def _coefficient_classes(
+        self, weighing: Weighing, axis: int
+    ) -> tuple[Floats, Integers, NDArray[np.object_]]:
+        """The different weights of an axis' coefficients, how many have them, and their factors."""
+        reading = self.reading.axes[axis]
+        if isinstance(reading.transform, Identity):
+            weights, counts = code_classes(weighing, axis)
+            return weights, counts, np.full(len(counts), Fraction(1), object)
+        sums = np.stack([part.weights(axis, reading.transform.size) for part in weighing])
+        rows = reading.rows(sums)
+        numbers = self._factor_numbers(axis, np.arange(rows.shape[1]))
+        found, which = unique_columns(np.vstack([rows, numbers]))
+        classes = [reading.transform.classes[int(number)].factor for number in found[-1]]
+        return found[:-1], np.bincount(which), np.array(classes, object)
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""

@@ -32,6 +32,7 @@ from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates, ReadBox
+from hushtable.query.weighing import Weighing, weighed_value
 
 NOTE = (
     "shrunken coefficients; the error is bounded from above:"
@@ -137,6 +138,15 @@ class ShrunkenCoefficients:
     def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
         """The estimated count of disjoint boxes, and its error."""
         return self._reading(self._shrink).count(boxes)[0], self.law(boxes)
+
+    def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
+        """The answer to a linear question, and its error."""
+        return weighed_value(self._reading(self._shrink), weighing), self.weighed_law(weighing)
+
+    def weighed_law(self, weighing: Weighing) -> NoiseLaw:
+        """The error of a linear question; reads the coefficients, for they have a part."""
+        shift, noise = self._reading(self._lost).weigh(weighing)
+        return _law(noise, shift)
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
