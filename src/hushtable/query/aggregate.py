@@ -1,0 +1,82 @@
+"""What a SELECT may ask of each group of rows: counts, sums, means, quantiles, and arithmetic.
+
+These are questions only; `statistics` has their answers. The boxes of an aggregate are the rows
+that its FILTER leaves of the whole table; the WHERE clause and the groups are cut out of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hushtable.query.box import Boxes
+
+Sign = Literal["+", "-", "*", "/"]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that stands in the SELECT list."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """COUNT(*), or COUNT(x): how many rows of disjoint boxes."""
+
+    boxes: Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """SUM(x): the values of an attribute, as the schema clips them; rows without one are left out."""
+
+    axis: int
+    boxes: Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """AVG(x), of the rows that have a value."""
+
+    axis: int
+    boxes: Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The value that a share of the rows that have one is below: MEDIAN(x) for one half."""
+
+    axis: int
+    share: float
+    boxes: Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """VARIANCE(x), or with `root` STDDEV(x); of a sample, over n − 1, or of all rows."""
+
+    axis: int
+    boxes: Boxes
+    root: bool
+    sample: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two aggregates or numbers, and what is done with them."""
+
+    sign: Sign
+    left: Aggregate
+    right: Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """SUM(…) OVER (): an aggregate of all groups together, beside each of them."""
+
+    operand: Aggregate
+
+
+Aggregate = Number | Count | Sum | Mean | Quantile | Spread | Arithmetic | Overall
