@@ -1,7 +1,8 @@
 """What a SELECT may ask of each group of rows: counts, sums, means, quantiles, and arithmetic.
 
 These are questions only; `statistics` has their answers. The boxes of an aggregate are the rows
-that its FILTER leaves of the whole table; the WHERE clause and the groups are cut out of them.
+that its FILTER leaves of the whole table, None for all; the WHERE clause and the groups are cut out
+of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Number:
 class Count:
     """COUNT(*), or COUNT(x): how many rows of disjoint boxes."""
 
-    boxes: Boxes
+    boxes: Boxes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Sum:
     """SUM(x): the values of an attribute, as the schema clips them; rows without one are left out."""
 
     axis: int
-    boxes: Boxes
+    boxes: Boxes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Mean:
     """AVG(x), of the rows that have a value."""
 
     axis: int
-    boxes: Boxes
+    boxes: Boxes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Quantile:
 
     axis: int
     share: float
-    boxes: Boxes
+    boxes: Boxes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,9 @@ class Spread:
     """VARIANCE(x), or with `root` STDDEV(x); of a sample, over n − 1, or of all rows."""
 
     axis: int
-    boxes: Boxes
-    root: bool
-    sample: bool
+    boxes: Boxes | None = None
+    root: bool = False
+    sample: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +81,41 @@ class Overall:
 
 
 Aggregate = Number | Count | Sum | Mean | Quantile | Spread | Arithmetic | Overall
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An aggregate of a query, and what its column is called; ORDER BY may name hidden ones."""
+
+    name: str
+    aggregate: Aggregate
+
+
+# ── HAVING ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison of two aggregates, such as COUNT(*) >= 100."""
+
+    sign: Literal["=", "<>", "<", "<=", ">", ">="]
+    left: Aggregate
+    right: Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Conditions joined by AND, or by OR."""
+
+    every: bool
+    operands: tuple[Having, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """NOT operand."""
+
+    operand: Having
+
+
+Having = Compared | Joined | Negated
