@@ -31,7 +31,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """SUM(x): the values of an attribute, as the schema clips them; rows without one are left out."""
+    """SUM(x): the values of an attribute as the schema clips them; NULL counts nothing."""
 
     axis: int
     boxes: Boxes | None = None

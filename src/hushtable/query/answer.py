@@ -25,7 +25,10 @@ _KEYS = {"value", "stderr", "interval", "estimate"}
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A count with the law of its noise; it may be negative and is never clipped."""
+    """A count, or another statistic, with the law of its error.
+
+    Counts may be negative and are never clipped.
+    """
 
     value: float | int
     law: NoiseLaw
@@ -43,7 +46,11 @@ class Answer:
         return self.law.estimate
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The ends of an interval that holds the true count with this confidence."""
+        """The ends of an interval that holds the true value with this confidence."""
+        ends = getattr(type(self.law), "ends", None)
+        if ends is not None:
+            low, high = ends(self.law, checked_confidence(confidence))
+            return low, high
         below, above = (_shortest(self.value, side) for side in margins_of(self.law, confidence))
         if isinstance(self.value, int):
             return self.value - below, self.value + above

@@ -39,6 +39,14 @@ class SkewedLaw(NoiseLaw, Protocol):
         ...
 
 
+class EndsLaw(NoiseLaw, Protocol):
+    """A law that knows the ends of intervals, which may be infinite, instead of margins."""
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """The ends of an interval of this confidence, whatever the value is."""
+        ...
+
+
 def margins_of(law: NoiseLaw, confidence: float) -> tuple[float, float]:
     """How far an interval reaches below the value, and how far above."""
     sides = getattr(type(law), "margins", None)  # a check of the whole protocol takes far longer

@@ -1,0 +1,124 @@
+"""From an aggregate to its answer: linear questions stay linear as long as they can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hushtable.errors import QueryError
+from hushtable.query.aggregate import (
+    Aggregate,
+    Arithmetic,
+    Count,
+    Mean,
+    Number,
+    Overall,
+    Quantile,
+    Sign,
+    Spread,
+    Sum,
+)
+from hushtable.query.answer import Answer
+from hushtable.query.box import Boxes
+from hushtable.query.reader import Answering
+from hushtable.query.statistics.combined import CombinedLaw
+from hushtable.query.statistics.linear import Linear
+from hushtable.query.statistics.quantile import QuantileLaw
+from hushtable.query.statistics.ratio import Ratio
+from hushtable.query.statistics.spread import SpreadLaw
+from hushtable.query.statistics.values import CodeValues, values_of, with_values
+from hushtable.query.weighing import counted
+from hushtable.schema import Schema
+
+Form = Linear | Ratio | Answer
+
+
+def statistic(
+    reader: Answering, schema: Schema, aggregate: Aggregate, rows: Boxes, every: Boxes | None = None
+) -> Answer:
+    """The answer to an aggregate of some rows; `every` row of all groups, for what is over all."""
+    question = Question(reader, schema, rows, rows if every is None else every)
+    return question.answered(question.form(aggregate))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of one group of rows."""
+
+    reader: Answering
+    schema: Schema
+    rows: Boxes
+    every: Boxes
+
+    def answered(self, form: Form) -> Answer:
+        """The answer to what was asked, in whichever form it is."""
+        if isinstance(form, Answer):
+            return form
+        value, law = form.answer(self.reader)
+        return Answer(value, law)
+
+    def form(self, aggregate: Aggregate) -> Form:
+        """The simplest form of an aggregate."""
+        match aggregate:
+            case Number(value):
+                return Linear.exactly((), value)
+            case Count(boxes):
+                return Linear.count(self._held(boxes))
+            case Sum(axis, boxes):
+                return Linear.sum(self._known(axis, boxes), axis, self._values(axis))
+            case Mean(axis, boxes):
+                held = self._known(axis, boxes)
+                return Ratio(Linear.sum(held, axis, self._values(axis)), counted(held))
+            case Quantile(axis, share, boxes):
+                law = QuantileLaw(
+                    self.reader, self._known(axis, boxes), axis, self._values(axis), share
+                )
+                return Answer(law.value, law)
+            case Spread(axis, boxes, root, sample):
+                held, values = self._known(axis, boxes), self._values(axis)
+                spread = SpreadLaw(self.reader, held, axis, values, root, sample)
+                return Answer(spread.value, spread)
+            case Overall(operand):
+                return Question(self.reader, self.schema, self.every, self.every).form(operand)
+            case Arithmetic(sign, left, right):
+                return self._joined(sign, self.form(left), self.form(right))
+
+    def _held(self, boxes: Boxes | None) -> Boxes:
+        """The rows of the group that a FILTER leaves."""
+        if boxes is None:
+            return self.rows
+        both = (mine.intersection(theirs) for mine in self.rows for theirs in boxes)
+        return tuple(box for box in both if box.cells)
+
+    def _known(self, axis: int, boxes: Boxes | None) -> Boxes:
+        """Of those, the rows that have a value of an attribute."""
+        return with_values(self._held(boxes), axis, self.schema.attributes[axis])
+
+    def _values(self, axis: int) -> CodeValues:
+        return values_of(self.schema.attributes[axis])
+
+    def _joined(self, sign: Sign, left: Form, right: Form) -> Form:
+        """Two forms as one: linear, or a ratio, where arithmetic leaves it so."""
+        match sign, left, right:
+            case "-", _, Linear() | Ratio():
+                return self._joined("+", left, right.times(-1.0))
+            case "+", Linear(), Linear():
+                return left + right
+            case "+", Ratio(), Linear(constant=True):
+                return left.plus(right.offset)
+            case "+", Linear(constant=True), Ratio():
+                return right.plus(left.offset)
+            case "*", Linear(constant=True), Linear() | Ratio():
+                return right.times(left.offset)
+            case "*", Linear() | Ratio(), Linear(constant=True):
+                return left.times(right.offset)
+            case "/", Linear() | Ratio(), Linear(constant=True):
+                return left.times(1 / self._divisor(right.offset))
+            case "/", Linear(offset=0.0), Linear(offset=0.0, exact=True):
+                return Ratio(left, right.middle)
+        combined = CombinedLaw(sign, self.answered(left), self.answered(right))
+        return Answer(combined.value, combined)
+
+    def _divisor(self, number: float) -> float:
+        if number == 0:
+            raise QueryError("the SELECT list divides by zero")
+        return number

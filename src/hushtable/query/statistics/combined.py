@@ -1,0 +1,69 @@
+"""Arithmetic of statistics that are not linear: intervals that hold at once are combined."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from hushtable.query.aggregate import Sign
+from hushtable.query.answer import Answer
+from hushtable.query.law import simultaneous
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedLaw:
+    """The error of a sum, difference, product or quotient of two answers, whatever they share."""
+
+    sign: Sign
+    left: Answer
+    right: Answer
+
+    @property
+    def value(self) -> float:
+        return calculate(self.sign, float(self.left.value), float(self.right.value))
+
+    @property
+    def variance(self) -> float:
+        """That of strangers, for small errors."""
+        a, b = float(self.left.value), float(self.right.value)
+        va, vb = self.left.law.variance, self.right.law.variance
+        match self.sign:
+            case "+" | "-":
+                return va + vb
+            case "*":
+                return va * b**2 + vb * a**2
+            case "/":
+                return (va + vb * (a / b) ** 2) / b**2 if b else math.inf
+
+    @property
+    def estimate(self) -> bool:
+        return self.left.estimate or self.right.estimate
+
+    def half_width(self, confidence: float) -> float:
+        low, high = self.ends(confidence)
+        return (high - low) / 2
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """What any two values of the operands' intervals make."""
+        each = simultaneous(confidence, 2)
+        left, right = self.left.interval(each), self.right.interval(each)
+        if self.sign == "/" and right[0] <= 0 <= right[1]:
+            return -math.inf, math.inf
+        found = [calculate(self.sign, a, b) for a, b in itertools.product(left, right)]
+        if any(map(math.isnan, found)):  # infinity less infinity
+            return -math.inf, math.inf
+        return min(found), max(found)
+
+
+def calculate(sign: Sign, left: float, right: float) -> float:
+    """Plain arithmetic; a quotient by zero is not a number."""
+    match sign:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right if right else math.nan

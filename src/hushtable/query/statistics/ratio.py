@@ -1,0 +1,192 @@
+"""Means and shares: the ratio of two linear questions S/C, by what is known of S − r·C.
+
+For the true ratio r, S − r·C is nothing but noise, whose law is known for every r. The interval has
+all r for which it may be (Fieller's theorem with the exact law in the place of the normal one).
+Symmetric, unimodal noise reaches as far as a norm of its weights says, so that what is excluded on
+either side of S/C is all there is beyond. If C may be zero there is no telling, and the interval is
+all that counts of zero or more allow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hushtable.arrays import Floats
+from hushtable.query.law import NoiseLaw, margins_of
+from hushtable.query.reader import Answering
+from hushtable.query.statistics.linear import Linear, one_side
+from hushtable.query.weighing import (
+    Weighing,
+    class_weights,
+    code_classes,
+    factors_of,
+    scaled,
+    weigh,
+    weighed_law,
+)
+
+# How closely an end is found, beside how far it is away.
+_CLOSE = 1e-3
+_STEPS = 40
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """One linear question over another, without offsets, and a number that is added."""
+
+    top: Linear
+    bottom: Weighing
+    offset: float = 0.0
+
+    def times(self, factor: float) -> Ratio:
+        return Ratio(self.top.times(factor), self.bottom, self.offset * factor)
+
+    def plus(self, number: float) -> Ratio:
+        return Ratio(self.top, self.bottom, self.offset + number)
+
+    def answer(self, reader: Answering) -> tuple[float, NoiseLaw]:
+        """The ratio of the answers, within what is possible, and the law of its error.
+
+        It is not a number where the noisy answer below is none, or less than none.
+        """
+        law = RatioLaw(reader, self)
+        return law.value, law
+
+
+@dataclass(frozen=True, eq=False)
+class RatioLaw:
+    """The error of a ratio: its ends are found when they are asked for."""
+
+    reader: Answering
+    ratio: Ratio
+
+    @cached_property
+    def _below(self) -> tuple[float, NoiseLaw]:
+        return weigh(self.reader, self.ratio.bottom)
+
+    @cached_property
+    def _possible(self) -> Ends:
+        return possible(self.ratio.top, self.ratio.bottom)
+
+    @cached_property
+    def value(self) -> float:
+        count, _ = self._below
+        if count <= 0:
+            return math.nan
+        total, _ = weigh(self.reader, self.ratio.top.middle)
+        low, high = self._possible
+        return min(max(total / count, low), high) + self.ratio.offset
+
+    @property
+    def variance(self) -> float:
+        """Nearly: the variance of S − r·C over C², at the answer."""
+        if math.isnan(self.value):
+            return math.inf
+        rest = self._difference(self.ratio.top.middle, self.value - self.ratio.offset)
+        return weighed_law(self.reader, rest).variance / self._below[0] ** 2
+
+    @property
+    def estimate(self) -> bool:
+        law = weighed_law(self.reader, self._difference(self.ratio.top.middle, 1.0))
+        return law.estimate or self._below[1].estimate
+
+    def half_width(self, confidence: float) -> float:
+        low, high = self.ends(confidence)
+        return (high - low) / 2
+
+    def ends(self, confidence: float) -> Ends:
+        """All ratios that may be the true one."""
+        count, law = self._below
+        possible = self._possible
+        if count - margins_of(law, confidence)[0] <= 0:
+            low, high = possible
+        else:
+            low = self._end(self.ratio.top.low, confidence, -1)
+            high = self._end(self.ratio.top.high, confidence, 1)
+            low, high = max(low, possible[0]), min(high, possible[1])
+        return low + self.ratio.offset, high + self.ratio.offset
+
+    def _end(self, top: Weighing, confidence: float, side: int) -> float:
+        """The ratio beyond which all are excluded, on one side of the answer."""
+        count = self._below[0]
+        total, _ = weigh(self.reader, top)
+        bound = self._possible[side > 0]
+
+        def excess(ratio: float) -> float:
+            """How much further S − r·C is off than noise goes: above zero, r is excluded."""
+            law = weighed_law(self.reader, self._difference(top, ratio))
+            sides = (
+                margins_of(law, confidence) if self.ratio.top.exact else one_side(law, confidence)
+            )
+            return side * (ratio * count - total) - sides[side > 0]
+
+        if math.isfinite(bound) and excess(bound) <= 0:
+            return bound
+        inside = total / count
+        step = abs(excess(inside)) / count
+        return excluded_beyond(excess, inside, step, side)
+
+    def _difference(self, top: Weighing, ratio: float) -> Weighing:
+        return (*top, *scaled(self.ratio.bottom, -ratio))
+
+
+def excluded_beyond(
+    excess: Callable[[float], float], inside: float, step: float, side: int
+) -> float:
+    """A place on one side of one inside that is excluded, and hardly further away than others.
+
+    `excess` is above zero where places are excluded, from some place on.
+    """
+    noise = -excess(inside)
+    if noise <= 0:
+        return inside
+    near, far = (inside, -noise), (inside + side * step, excess(inside + side * step))
+    for doubling in range(1, _STEPS):
+        if far[1] > 0:
+            break
+        place = inside + side * step * 2.0**doubling
+        near, far = far, (place, excess(place))
+    else:
+        return side * math.inf
+    for _ in range(_STEPS):
+        if far[1] <= _CLOSE * noise:
+            break
+        part = -near[1] / (far[1] - near[1])
+        # A little further than a straight line says, so that it is excluded too.
+        place = near[0] + (far[0] - near[0]) * min(part + _CLOSE / 4, (1 + part) / 2)
+        found = place, excess(place)
+        near, far = (near, found) if found[1] > 0 else (found, far)
+    return far[0]
+
+
+def possible(top: Linear, bottom: Weighing) -> Ends:
+    """The least and the largest ratio that any table of counts has, by the weights of its cells."""
+    low, high, below = cell_weights(top.low, top.high, bottom)
+    if np.any((below <= 0) & ((low != 0) | (high != 0) | (below < 0))):
+        return -math.inf, math.inf
+    held = below > 0
+    if not held.any():
+        return -math.inf, math.inf
+    return float((low[held] / below[held]).min()), float((high[held] / below[held]).max())
+
+
+def cell_weights(*weighings: Weighing) -> list[Floats]:
+    """What each kind of cell counts in several linear questions, side by side."""
+    every = tuple(part for weighing in weighings for part in weighing)
+    if not every:
+        return [np.zeros(0) for _ in weighings]
+    along = [code_classes(every, axis)[0] for axis in range(len(every[0].box.sets))]
+    found, first = [], 0
+    for weighing in weighings:
+        last = first + len(weighing)
+        rows = [of[first:last] for of in along]
+        found.append(class_weights(factors_of(weighing), rows).reshape(-1))
+        first = last
+    return found
