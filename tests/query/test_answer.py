@@ -9,8 +9,9 @@ import pytest
 
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.query.answer import Answer, Order, ResultTable
+from hushtable.query.answer import Answer
 from hushtable.query.law import NoiseSum
+from hushtable.query.result import Measure, Order, ResultTable
 
 NARROW = NoiseSum.of(DiscreteLaplace(Fraction(2)), 1)
 WIDE = NoiseSum.of(DiscreteLaplace(Fraction(40)), 3)
@@ -36,8 +37,13 @@ def table(**changes) -> ResultTable:
         "values": np.array([5, -3, 7, 5, 0, 12]),
         "laws": (NARROW, WIDE),
         "law_of_row": np.array([0, 0, 0, 0, 1, 1]),
-    }
-    return ResultTable(**(columns | changes))
+    } | changes
+    measure = Measure(*(columns.pop(name) for name in ("values", "laws", "law_of_row")))
+    return ResultTable(measures={columns.pop("count_name", "count"): measure}, **columns)
+
+
+def counts(groups, values, laws, law_of_row, **given) -> ResultTable:
+    return ResultTable(groups, {"count": Measure(values, laws, law_of_row)}, **given)
 
 
 def test_an_answer_shows_its_value_and_bar():
@@ -94,7 +100,7 @@ def test_a_table_is_plain_json():
 
 
 def test_a_table_without_groups_still_has_its_row():
-    single = ResultTable({}, np.array([4]), (NARROW,), np.array([0]))
+    single = counts({}, np.array([4]), (NARROW,), np.array([0]))
     assert [row["value"] for row in single] == [4]
 
 
@@ -160,7 +166,7 @@ def test_limit_and_offset_cut_after_ordering():
 
 def test_group_columns_sort_in_the_schemas_order_and_not_by_their_text():
     bins = ["[0, 5)", "[5, 10)", "[10, 20)", "[100, 200]"]
-    result = ResultTable({"x": bins}, np.arange(4), (NARROW,), np.zeros(4, dtype=np.intp))
+    result = counts({"x": bins}, np.arange(4), (NARROW,), np.zeros(4, dtype=np.intp))
     assert list(result.ordered([Order(0)]).groups["x"]) == bins
     assert list(result.ordered([Order(0, True)]).groups["x"]) == bins[::-1]
 
@@ -215,7 +221,7 @@ def test_a_table_prints_aligned_and_short():
         "10    F        5         6",
         "10    M       -3         6",
     ]
-    long = ResultTable({"x": range(50)}, np.arange(50), (NARROW,), np.zeros(50, dtype=np.intp))
+    long = counts({"x": range(50)}, np.arange(50), (NARROW,), np.zeros(50, dtype=np.intp))
     assert repr(long).splitlines()[-1] == "… 30 more rows"
     assert len(repr(long).splitlines()) == 22
 
@@ -233,7 +239,7 @@ def test_an_end_is_not_missed_because_the_value_was_rounded():
     for sign in (-1, 1):
         values = truths + sign * round(3 * half) / 3
         rows = np.zeros(len(values), np.intp)
-        low, high = ResultTable({}, values, (noise,), rows, confidence=0.92).bounds
+        low, high = counts({}, values, (noise,), rows, confidence=0.92).bounds
         assert ((low <= truths) & (truths <= high)).all()
         for value, truth in zip(values.tolist(), truths.tolist(), strict=True):
             low, high = Answer(value, noise).interval(0.92)
@@ -283,7 +289,7 @@ class TestEstimates:
 
     def test_an_attribute_of_that_name_keeps_its_own_column(self) -> None:
         groups = {"estimate": ["a", "b"]}
-        odd = ResultTable(groups, np.array([1, 2]), (GUESS,), np.zeros(2, np.intp))
+        odd = counts(groups, np.array([1, 2]), (GUESS,), np.zeros(2, np.intp))
         columns = ["estimate_", "count", "stderr", "lower", "upper", "estimate"]
         assert odd.to_arrow().column_names == columns
         assert odd.rows()[0]["estimate_"] == "a" and odd.rows()[0]["estimate"] is True

@@ -7,7 +7,6 @@ import pytest
 from query_schemas import CENSUS, HUGE
 
 from hushtable.errors import QueryError
-from hushtable.query.answer import Order
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.cutting import held_by_group
 from hushtable.query.grouping import (
@@ -19,6 +18,7 @@ from hushtable.query.grouping import (
     group_nodes,
     query_nodes,
 )
+from hushtable.query.result import Order
 from hushtable.query.sql import parse_query
 
 

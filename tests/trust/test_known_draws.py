@@ -29,7 +29,7 @@ from hushtable.auditing.coverage_cases import Case, cases_of
 from hushtable.auditing.schemas import built_in
 from hushtable.families import MECHANISMS, find_mechanism
 from hushtable.families.mechanism import Mechanism
-from hushtable.query.answer import ResultTable
+from hushtable.query.result import ResultTable
 
 Floats = NDArray[np.float64]
 

@@ -42,7 +42,7 @@ def tables() -> list[sqlite3.Connection]:
     return [explicit_table(CELLS, upper=upper) for upper in (False, True)]
 
 
-def asked(release: hushtable.Release, sql: str) -> hushtable.query.answer.ResultTable | None:
+def asked(release: hushtable.Release, sql: str) -> hushtable.query.result.ResultTable | None:
     """The answer, or None if it was refused as every refusal must be."""
     try:
         return release.sql(sql)

@@ -33,7 +33,8 @@ from hushtable.kernel.noise.bulk import Noise
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import Loss
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.query.answer import ResultTable, show_percent
+from hushtable.query.answer import show_percent
+from hushtable.query.result import ResultTable
 from hushtable.release import Release
 from hushtable.release.store import Content
 from hushtable.release.writing import write_experiment

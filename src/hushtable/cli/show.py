@@ -22,7 +22,7 @@ from hushtable.text import plain, plain_json
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TextColumn
 
-    from hushtable.query.answer import ResultTable
+    from hushtable.query.result import ResultTable
     from hushtable.release import Release
 
 

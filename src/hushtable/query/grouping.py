@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.answer import Order
 from hushtable.query.box import Boxes, CodeSet
+from hushtable.query.result import Order
 
 if TYPE_CHECKING:
     from hushtable.schema import Attribute, Schema

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from sqlglot import exp
 
 from hushtable.errors import QueryError
-from hushtable.query.answer import Order
 from hushtable.query.box import Box, Boxes
 from hushtable.query.condition import ConditionReader
 from hushtable.query.grouping import COUNT, Group, Query, check_row_cap, group_count, group_nodes
 from hushtable.query.literal import sql_name
 from hushtable.query.predicate import boxes_of
+from hushtable.query.result import Order
 from hushtable.query.syntax import (
     SELECT_HELP,
     column_name,

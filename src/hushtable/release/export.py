@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
-from hushtable.query.answer import ResultTable
+from hushtable.query.result import ResultTable
 from hushtable.release.decode import Decoder, decoder, unused_names
 from hushtable.release.release import Release
 from hushtable.release.rounding import whole_counts

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.answer import Answer, ResultTable, unrounded
+from hushtable.query.answer import Answer, unrounded
 from hushtable.query.batch import (
     WORTH_A_TABLE,
     accumulate,
@@ -34,6 +34,7 @@ from hushtable.query.reader import (
     RowReader,
     TablesReader,
 )
+from hushtable.query.result import Measure, ResultTable
 from hushtable.release.manifest import Manifest, read_manifest
 from hushtable.release.opening import Arrays, Opened, open_reader
 from hushtable.schema import Attribute, IntegerRange, Schema
@@ -135,8 +136,10 @@ class Release:
         """
         from hushtable.query.sql import parse_where
 
-        value, law = self._answering(estimate).count(parse_where(where or "", self.schema))
-        return Answer(value, law, _note((law,), self.reader))
+        boxes = parse_where(where or "", self.schema)
+        reader = self._answering(estimate)
+        value, law = reader.count(boxes)
+        return Answer(value, law, _note((law,), self.reader), (reader, boxes))
 
     def sql(
         self,
@@ -215,10 +218,11 @@ class Release:
                 group.column: names[place]
                 for group, names, place in zip(query.groups, labels, places, strict=True)
             },
-            values=estimates.values[shown],
-            laws=estimates.laws,
-            law_of_row=estimates.law_of_row[shown],
-            count_name=query.count_name,
+            measures={
+                query.count_name: Measure(
+                    estimates.values, estimates.laws, estimates.law_of_row
+                ).taken(shown)
+            },
             confidence=confidence,
             simultaneous=simultaneous,
             note=_note(estimates.laws, self.reader),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hushtable.errors import QueryError
 from hushtable.query.aggregate import (
     Aggregate,
     Arithmetic,
@@ -13,14 +12,13 @@ from hushtable.query.aggregate import (
     Number,
     Overall,
     Quantile,
-    Sign,
     Spread,
     Sum,
 )
 from hushtable.query.answer import Answer
 from hushtable.query.box import Boxes
 from hushtable.query.reader import Answering
-from hushtable.query.statistics.combined import CombinedLaw
+from hushtable.query.statistics.arithmetic import Form, answered, joined
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.quantile import QuantileLaw
 from hushtable.query.statistics.ratio import Ratio
@@ -29,15 +27,13 @@ from hushtable.query.statistics.values import CodeValues, values_of, with_values
 from hushtable.query.weighing import counted
 from hushtable.schema import Schema
 
-Form = Linear | Ratio | Answer
-
 
 def statistic(
     reader: Answering, schema: Schema, aggregate: Aggregate, rows: Boxes, every: Boxes | None = None
 ) -> Answer:
     """The answer to an aggregate of some rows; `every` row of all groups, for what is over all."""
     question = Question(reader, schema, rows, rows if every is None else every)
-    return question.answered(question.form(aggregate))
+    return answered(reader, question.form(aggregate))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +44,6 @@ class Question:
     schema: Schema
     rows: Boxes
     every: Boxes
-
-    def answered(self, form: Form) -> Answer:
-        """The answer to what was asked, in whichever form it is."""
-        if isinstance(form, Answer):
-            return form
-        value, law = form.answer(self.reader)
-        return Answer(value, law)
 
     def form(self, aggregate: Aggregate) -> Form:
         """The simplest form of an aggregate."""
@@ -80,7 +69,7 @@ class Question:
             case Overall(operand):
                 return Question(self.reader, self.schema, self.every, self.every).form(operand)
             case Arithmetic(sign, left, right):
-                return self._joined(sign, self.form(left), self.form(right))
+                return joined(self.reader, sign, self.form(left), self.form(right))
 
     def _held(self, boxes: Boxes | None) -> Boxes:
         """The rows of the group that a FILTER leaves."""
@@ -95,30 +84,3 @@ class Question:
 
     def _values(self, axis: int) -> CodeValues:
         return values_of(self.schema.attributes[axis])
-
-    def _joined(self, sign: Sign, left: Form, right: Form) -> Form:
-        """Two forms as one: linear, or a ratio, where arithmetic leaves it so."""
-        match sign, left, right:
-            case "-", _, Linear() | Ratio():
-                return self._joined("+", left, right.times(-1.0))
-            case "+", Linear(), Linear():
-                return left + right
-            case "+", Ratio(), Linear(constant=True):
-                return left.plus(right.offset)
-            case "+", Linear(constant=True), Ratio():
-                return right.plus(left.offset)
-            case "*", Linear(constant=True), Linear() | Ratio():
-                return right.times(left.offset)
-            case "*", Linear() | Ratio(), Linear(constant=True):
-                return left.times(right.offset)
-            case "/", Linear() | Ratio(), Linear(constant=True):
-                return left.times(1 / self._divisor(right.offset))
-            case "/", Linear(offset=0.0), Linear(offset=0.0, exact=True):
-                return Ratio(left, right.middle)
-        combined = CombinedLaw(sign, self.answered(left), self.answered(right))
-        return Answer(combined.value, combined)
-
-    def _divisor(self, number: float) -> float:
-        if number == 0:
-            raise QueryError("the SELECT list divides by zero")
-        return number

@@ -1,0 +1,403 @@
+"""The rows of a GROUP BY: labels, and for every aggregate its values with their error bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Floats
+from hushtable.query.answer import Answer, finite, show_level, show_number, unrounded
+from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
+from hushtable.query.reader import Estimates
+from hushtable.text import plain
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Label = int | float | str | None
+SHOWN_ROWS = 20
+_KEYS = ("value", "stderr", "interval", "estimate")
+
+
+class Order(NamedTuple):
+    """One ORDER BY term: a group column by its position, or an aggregate by its name."""
+
+    column: int | str
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One aggregate of every row: its values, and the law of each one's error."""
+
+    values: NDArray[Any]
+    laws: tuple[NoiseLaw, ...]
+    """The distinct laws …"""
+    law_of_row: NDArray[np.intp]
+    """… and which of them each row has."""
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer]) -> Measure:
+        """Of answers, one by one."""
+        laws = {id(answer.law): answer.law for answer in answers}
+        numbers = {key: number for number, key in enumerate(laws)}
+        which = np.array([numbers[id(answer.law)] for answer in answers], np.intp)
+        return cls(np.array([answer.value for answer in answers]), tuple(laws.values()), which)
+
+    @classmethod
+    def from_estimates(cls, estimates: Estimates) -> Measure:
+        """Of counts that a reader gave together."""
+        return cls(estimates.values, estimates.laws, estimates.law_of_row)
+
+    @property
+    def stderr(self) -> Floats:
+        """The standard error of each row."""
+        return self._by_row([math.sqrt(law.variance) for law in self.laws])
+
+    @property
+    def estimates(self) -> NDArray[np.bool_]:
+        """Which rows have an interval that is an estimate: it may hold less often than it says."""
+        return np.array([law.estimate for law in self.laws], bool)[self.law_of_row]
+
+    def half_widths(self, level: float) -> Floats:
+        """Half the width of each row's interval."""
+        return self._by_row([law.half_width(level) for law in self.laws])
+
+    def bounds(self, level: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The ends of each row's interval, integers if the values and widths are."""
+        own = [law for law in self.laws if hasattr(type(law), "ends")]
+        if not own:
+            return self._around([margins_of(law, level) for law in self.laws])
+        checked_confidence(level)
+        ends = {id(law): law.ends(level) for law in own}  # type: ignore[attr-defined]
+        sides = [(0.0, 0.0) if id(law) in ends else margins_of(law, level) for law in self.laws]
+        low, high = (np.array(side, np.float64) for side in self._around(sides))
+        for number, law in enumerate(self.laws):
+            if id(law) in ends:
+                rows = self.law_of_row == number
+                low[rows], high[rows] = ends[id(law)]
+        return low, high
+
+    def _around(self, sides: list[tuple[float, float]]) -> tuple[NDArray[Any], NDArray[Any]]:
+        margins: NDArray[Any] = np.array(sides, np.float64).reshape(-1, 2)[self.law_of_row]
+        if not np.issubdtype(self.values.dtype, np.integer):
+            return unrounded(self.values, margins[:, 0], margins[:, 1])
+        if np.all(margins == np.floor(margins)) and np.all(margins < 2**62):
+            margins = margins.astype(np.int64)
+        return self.values - margins[:, 0], self.values + margins[:, 1]
+
+    def taken(self, picks: NDArray[np.intp]) -> Measure:
+        """Some of the rows."""
+        return replace(self, values=self.values[picks], law_of_row=self.law_of_row[picks])
+
+    def _by_row(self, per_law: list[float]) -> Floats:
+        return np.asarray(per_law, dtype=np.float64)[self.law_of_row]
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable:
+    """The rows of a GROUP BY, column by column, each aggregate with its error bar.
+
+    Rows come in the order of the schema's codes, which ORDER BY follows for a group column.
+    """
+
+    groups: Mapping[str, Sequence[Label] | NDArray[Any]]
+    measures: Mapping[str, Measure]
+    """The aggregates, by the names of their columns."""
+    confidence: float = 0.95
+    simultaneous: bool = False
+    """Whether all the intervals hold at once with the confidence, or each by itself."""
+    note: str = ""
+    places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
+    """Where each row's group stands in the order of its column: labels alone do not tell."""
+    covered: int | None = None
+    """How many rows simultaneous intervals must cover: also those that LIMIT left out."""
+
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+        sizes = {len(measure.values) for measure in self.measures.values()}
+        sizes |= {len(measure.law_of_row) for measure in self.measures.values()}
+        if len(sizes | set(map(len, self.groups.values()))) != 1:
+            raise ValueError("the columns of a result must have one length")
+        if self.covered is None:
+            object.__setattr__(self, "covered", len(self))
+
+    def __len__(self) -> int:
+        return len(self.only.values)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        """One row; the last is −1."""
+        place = range(len(self))[row]
+        return self._taken(np.array([place])).rows()[0]
+
+    @cached_property
+    def only(self) -> Measure:
+        """The aggregate, where there is one; else the first."""
+        return next(iter(self.measures.values()))
+
+    @property
+    def count_name(self) -> str:
+        """What the column of the first aggregate is called."""
+        return next(iter(self.measures))
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values of the first aggregate."""
+        return self.only.values
+
+    @property
+    def laws(self) -> tuple[NoiseLaw, ...]:
+        return self.only.laws
+
+    @property
+    def law_of_row(self) -> NDArray[np.intp]:
+        return self.only.law_of_row
+
+    @property
+    def row_confidence(self) -> float:
+        """The confidence of each interval by itself."""
+        if not self.simultaneous:
+            return self.confidence
+        return simultaneous(self.confidence, (self.covered or 1) * len(self.measures))
+
+    @property
+    def estimates(self) -> NDArray[np.bool_]:
+        """Which rows have an interval that is an estimate: it may hold less often than it says."""
+        every = [measure.estimates for measure in self.measures.values()]
+        return np.asarray(np.logical_or.reduce(every))
+
+    @property
+    def estimate(self) -> bool:
+        """Whether some row's interval is an estimate."""
+        return bool(self.estimates.any())
+
+    @property
+    def level(self) -> str:
+        """The confidence of the intervals and what it means, for people."""
+        return show_level(self.confidence, estimate=self.estimate, simultaneous=self.simultaneous)
+
+    @property
+    def stderr(self) -> Floats:
+        """The standard error of each row, of the first aggregate."""
+        return self.only.stderr
+
+    @property
+    def half_widths(self) -> Floats:
+        """Half the width of each row's interval, of the first aggregate."""
+        return self.only.half_widths(self.row_confidence)
+
+    @property
+    def bounds(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The ends of each row's interval, of the first aggregate."""
+        return self.only.bounds(self.row_confidence)
+
+    def select(self, names: Sequence[str], measures: Sequence[str] | None = None) -> ResultTable:
+        """The same rows with these group columns and aggregates, in this order."""
+        kept = list(self.measures) if measures is None else measures
+        return replace(
+            self,
+            groups={name: self.groups[name] for name in names},
+            measures={name: self.measures[name] for name in kept},
+        )
+
+    def ordered(
+        self, order: Sequence[Order], limit: int | None = None, offset: int = 0
+    ) -> ResultTable:
+        """The rows sorted by ORDER BY terms, ties in their old order, then cut by LIMIT.
+
+        Rows that are shown because of their noisy values have noise to match: their intervals hold
+        at once with those of the rows that were left out, which is a promise for any of them.
+        """
+        picks = np.arange(len(self))
+        for term in reversed(order):
+            keys = self._sort_keys(Order(*term))
+            picks = picks[np.argsort(keys[picks], kind="stable")]
+        stop = None if limit is None else offset + limit
+        shown = self._taken(picks[offset:stop])
+        by_value = any(isinstance(Order(*term).column, str) for term in order)
+        return replace(shown, simultaneous=True) if by_value and len(shown) < len(self) else shown
+
+    def chosen(self, rows: NDArray[np.bool_]) -> ResultTable:
+        """The rows that HAVING leaves: by their noisy values, so that the same holds for them."""
+        return replace(self._taken(np.flatnonzero(rows)), simultaneous=True)
+
+    def _sort_keys(self, term: Order) -> NDArray[Any]:
+        """Numbers that sort ascending as the term asks."""
+        if isinstance(term.column, str):
+            values = self.measures[term.column].values
+            keys = -values if term.descending else values
+            missing = np.isnan(keys) if keys.dtype.kind == "f" else np.zeros(len(keys), bool)
+            return np.where(missing, -np.inf if term.nulls_first else np.inf, keys)
+        name, labels = list(self.groups.items())[term.column]
+        places = self.places.get(name)
+        if places is None:  # as they first appear
+            ranks = {label: rank for rank, label in enumerate(dict.fromkeys(labels))}
+            places = np.array([ranks[label] for label in labels], dtype=np.intp)
+        keys = -places if term.descending else places.copy()
+        nulls = np.array([label is None for label in labels], dtype=bool)
+        beyond = int(places.max(initial=0)) + 1
+        keys[nulls] = -beyond if term.nulls_first else beyond
+        return keys
+
+    def _taken(self, picks: NDArray[np.intp]) -> ResultTable:
+        return replace(
+            self,
+            groups={name: _take(labels, picks) for name, labels in self.groups.items()},
+            places={name: places[picks] for name, places in self.places.items()},
+            measures={name: measure.taken(picks) for name, measure in self.measures.items()},
+        )
+
+    # ── other forms ──────────────────────────────────────────────────────────────────────────────
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per row: the group's labels, "value", "stderr", "interval" and "estimate".
+
+        Of several aggregates, each has these under its name. What is not finite is None.
+        """
+        single = len(self.measures) == 1
+        names = _beside(self.groups, set(_KEYS if single else self.measures))
+        labels = list(zip(*map(_plain, self.groups.values()), strict=True))
+        keys = labels if names else [()] * len(self)
+        bars = [self._bars(measure) for measure in self.measures.values()]
+        return [
+            dict(zip(names, key, strict=True))
+            | (bar[0] if single else dict(zip(self.measures, bar, strict=True)))
+            for key, bar in zip(keys, zip(*bars, strict=True), strict=True)
+        ]
+
+    def _bars(self, measure: Measure) -> list[dict[str, Any]]:
+        lower, upper = measure.bounds(self.row_confidence)
+        columns = (measure.values, measure.stderr, lower, upper, measure.estimates)
+        return [
+            {"value": v, "stderr": e, "interval": [lo, hi], "estimate": guess}
+            for v, e, lo, hi, guess in zip(*map(_finite, columns), strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain values, for JSON."""
+        taken = set(_KEYS) if len(self.measures) == 1 else set(self.measures)
+        return {
+            "columns": [*_beside(self.groups, taken), *self.measures],
+            "rows": self.rows(),
+            "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
+            "estimate": self.estimate,
+            "note": self.note,
+        }
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table in Arrow: the group columns, the aggregate, and stderr, lower and upper.
+
+        Of several aggregates, the latter begin with their names. Where intervals are estimates, a
+        column `estimate` says which.
+        """
+        import pyarrow as pa
+
+        measures: dict[str, NDArray[Any]] = {}
+        for name, measure in self.measures.items():
+            lower, upper = measure.bounds(self.row_confidence)
+            before = "" if len(self.measures) == 1 else f"{name}_"
+            measures |= {
+                name: measure.values,
+                f"{before}stderr": measure.stderr,
+                f"{before}lower": lower,
+                f"{before}upper": upper,
+            }
+            if measure.estimates.any():
+                measures[f"{before}estimate"] = measure.estimates
+        names = _beside(self.groups, set(measures))
+        columns = [_to_arrow_labels(labels) for labels in self.groups.values()]
+        columns += [pa.array(values, from_pandas=True) for values in measures.values()]
+        return pa.table(columns, names=[*names, *measures])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table in pandas, with the columns of `to_arrow`."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table in Polars, with the columns of `to_arrow`."""
+        import polars
+
+        return polars.DataFrame(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        arrow: Any = self.to_arrow()
+        return arrow.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        shown = self._taken(np.arange(min(len(self), SHOWN_ROWS)))
+        columns = [
+            [plain(name), *map(_show_label, _plain(labels))]
+            for name, labels in shown.groups.items()
+        ]
+        for name, measure in shown.measures.items():
+            halves = measure.half_widths(self.row_confidence)
+            columns.append([plain(name), *map(show_number, _plain(measure.values))])
+            columns.append([f"± ({self.level})", *map(show_number, _plain(halves))])
+        lines = [list(line) for line in zip(*columns, strict=True)]
+        text = _aligned(lines, left=len(self.groups))
+        hidden = len(self) - len(shown)
+        return text + (f"\n… {hidden} more rows" if hidden else "")
+
+
+def _finite(column: NDArray[Any]) -> list[Any]:
+    """A column as plain values, what is not finite as None."""
+    return list(map(finite, _plain(column)))
+
+
+def _plain(column: Sequence[Any] | NDArray[Any]) -> list[Any]:
+    """A column as plain Python values."""
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _take(labels: Sequence[Label] | NDArray[Any], picks: NDArray[np.intp]) -> Any:
+    return labels[picks] if isinstance(labels, np.ndarray) else [labels[i] for i in picks.tolist()]
+
+
+def _beside(names: Mapping[str, object], taken: set[str]) -> list[str]:
+    """Group names that differ from the measures' names: an attribute "value" becomes "value_"."""
+    result = []
+    for name in names:
+        while name in taken:
+            name += "_"
+        taken = taken | {name}
+        result.append(name)
+    return result
+
+
+def _to_arrow_labels(labels: Sequence[Label] | NDArray[Any]) -> Any:
+    """Labels as int64 or text, None as null; text when there is nothing to tell by."""
+    import pyarrow as pa
+
+    if isinstance(labels, np.ndarray) and labels.dtype != object:
+        return pa.array(labels)
+    whole = {isinstance(label, int) for label in labels if label is not None} == {True}
+    return pa.array(_plain(labels), type=pa.int64() if whole else pa.string())
+
+
+def _show_label(label: Label) -> str:
+    return "NULL" if label is None else plain(str(label))
+
+
+def _aligned(lines: list[list[str]], left: int) -> str:
+    """Lines of words in columns, the first `left` columns flush left and the others right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            word.ljust(width) if i < left else word.rjust(width)
+            for i, (word, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
