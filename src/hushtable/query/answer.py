@@ -101,7 +101,7 @@ def _calculated(sign: Any, left: Any, right: Any) -> Answer:
     for operand in (left, right):
         is_number = isinstance(operand, int | float | np.number) and not isinstance(operand, bool)
         if not (is_number or isinstance(operand, Answer)):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
     from hushtable.query.statistics.arithmetic import calculated
 
     return calculated(sign, left, right)

@@ -75,6 +75,12 @@ def scaled(weighing: Weighing, factor: float) -> Weighing:
     return tuple(replace(part, factor=part.factor * factor) for part in weighing)
 
 
+def same(one: Weighing, other: Weighing) -> bool:
+    """Whether two questions are plainly the same count."""
+    plain = all(not part.along for part in (*one, *other))
+    return plain and [(p.box, p.factor) for p in one] == [(p.box, p.factor) for p in other]
+
+
 def within(weighing: Weighing, boxes: Boxes) -> Weighing:
     """What of a question lies in disjoint boxes."""
     parts = (replace(part, box=part.box.intersection(box)) for part in weighing for box in boxes)

@@ -17,6 +17,7 @@ from hushtable.query.reader import Answering
 from hushtable.query.statistics.combined import CombinedLaw
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.ratio import Ratio
+from hushtable.query.weighing import same
 
 Form = Linear | Ratio | Answer
 """What an aggregate comes to: a linear question, a ratio of two, or an answer of another kind."""
@@ -37,6 +38,8 @@ def joined(reader: Answering, sign: Sign, left: Form, right: Form) -> Form:
             return joined(reader, "+", left, right.times(-1.0))
         case "+", Linear(), Linear():
             return left + right
+        case "+", Ratio(), Ratio() if same(left.bottom, right.bottom):
+            return Ratio(left.top + right.top, left.bottom, left.offset + right.offset)
         case "+", Ratio(), Linear(constant=True):
             return left.plus(right.offset)
         case "+", Linear(constant=True), Ratio():
@@ -54,15 +57,12 @@ def joined(reader: Answering, sign: Sign, left: Form, right: Form) -> Form:
 
 def calculated(sign: Sign, left: Answer | float, right: Answer | float) -> Answer:
     """Arithmetic of answers, or of one and a number."""
-    readers = [answer.source[0] for answer in (left, right) if _is_sourced(answer)]
+    answers = [operand for operand in (left, right) if isinstance(operand, Answer)]
+    readers = [answer.source[0] for answer in answers if answer.source is not None]
     if readers and all(_may_join(operand, readers[0]) for operand in (left, right)):
         form = joined(readers[0], sign, _form(left), _form(right))
         return answered(readers[0], form)
     return _apart(sign, _as_answer(left), _as_answer(right))
-
-
-def _is_sourced(operand: Answer | float) -> bool:
-    return isinstance(operand, Answer) and operand.source is not None
 
 
 def _may_join(operand: Answer | float, reader: Answering) -> bool:
@@ -86,11 +86,12 @@ def _as_answer(operand: Answer | float) -> Answer:
 def _apart(sign: Sign, left: Answer, right: Answer) -> Answer:
     """Arithmetic of answers that are not both linear questions of one release."""
     law = CombinedLaw(sign, left, right)
-    strangers = _is_sourced(left) and _is_sourced(right) and left.source[0] is not right.source[0]
-    if strangers and sign in ("+", "-") and isinstance(left.law, NoiseSum):
-        if isinstance(right.law, NoiseSum):
-            both = _terms(left.law), _terms(right.law)
-            return Answer(law.value, NoiseSum.weighted(_added(*both)), left.note)
+    sources = [answer.source[0] for answer in (left, right) if answer.source is not None]
+    strangers = len(sources) == 2 and sources[0] is not sources[1]
+    match sign, left.law, right.law:
+        case "+" | "-", NoiseSum() as one, NoiseSum() as other if strangers:
+            both = NoiseSum.weighted(_added(_terms(one), _terms(other)))
+            return Answer(law.value, both, left.note)
     return Answer(law.value, law, left.note)
 
 
