@@ -54,6 +54,16 @@ class Measure:
         return cls(np.array([answer.value for answer in answers]), tuple(laws.values()), which)
 
     @classmethod
+    def joined(cls, parts: Sequence[Measure]) -> Measure:
+        """The rows of several, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(len(part.laws) for part in parts)])
+        which = [part.law_of_row + first for part, first in zip(parts, before, strict=False)]
+        laws = tuple(law for part in parts for law in part.laws)
+        return cls(np.concatenate([part.values for part in parts]), laws, np.concatenate(which))
+
+    @classmethod
     def from_estimates(cls, estimates: Estimates) -> Measure:
         """Of counts that a reader gave together."""
         return cls(estimates.values, estimates.laws, estimates.law_of_row)
