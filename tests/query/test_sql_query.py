@@ -8,15 +8,15 @@ from query_schemas import CENSUS, HUGE
 
 from hushtable.errors import QueryError
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.cutting import held_by_group
 from hushtable.query.grouping import (
     Group,
     GroupNode,
     Query,
+    cases_of,
     check_row_cap,
     group_count,
     group_nodes,
-    query_nodes,
+    row_boxes,
 )
 from hushtable.query.result import Order
 from hushtable.query.sql import parse_query
@@ -45,7 +45,7 @@ def test_groups_are_attributes_levels_positions_or_aliases():
         )
         assert query.groups == expected
         assert query.count_name == "n"
-        assert query.columns == (0, 1, "count")
+        assert query.columns == (0, 1, "n")
         assert query.selected == ("age", "m")
 
 
@@ -65,8 +65,8 @@ def test_a_level_takes_the_name_of_its_attribute():
     [
         ("age", [Order(0)]),
         ("1 DESC", [Order(0, True)]),
-        ("COUNT(*) DESC, age", [Order("count", True), Order(0)]),
-        ("n", [Order("count")]),
+        ("COUNT(*) DESC, age", [Order("n", True), Order(0)]),
+        ("n", [Order("n")]),
         ("years DESC NULLS FIRST", [Order(0, True, True)]),
         ("age NULLS LAST, grade ASC NULLS FIRST", [Order(0), Order(1, False, True)]),
     ],
@@ -105,9 +105,9 @@ def test_levels_group_hierarchy_nodes_with_nulls_last():
 
 def test_only_groups_that_the_where_leaves_are_listed():
     query = ask("age, COUNT(*) FROM census WHERE age BETWEEN 1 AND 2 GROUP BY age")
-    assert [[node.label for node in axis] for axis in query_nodes(query, CENSUS)] == [[1, 2]]
+    assert labels_of(query) == [[1, 2]]
     query = ask("LEVEL(age, 1), COUNT(*) FROM census WHERE age < 2 GROUP BY 1")
-    assert [[node.label for node in axis] for axis in query_nodes(query, CENSUS)] == [["young"]]
+    assert labels_of(query) == [["young"]]
     assert group_count(attribute("age"), 1, CodeSet.of((2, 4))) == 2
     assert group_count(attribute("age"), 1, CodeSet.empty()) == 0
 
@@ -115,16 +115,19 @@ def test_only_groups_that_the_where_leaves_are_listed():
 def test_combinations_without_a_cell_are_told_apart():
     where = "(age = 1 AND grade = 'low') OR (age = 2 AND grade <> 'low')"
     query = ask(f"age, grade, COUNT(*) FROM census WHERE {where} GROUP BY age, grade")
-    assert held(query) == [True, False, False, False, True, True]
-    assert held(ask("COUNT(*) FROM census")) == [True]
-    assert held(ask("age, COUNT(*) FROM census WHERE FALSE GROUP BY 1")) == []
+    assert rows_of(query) == [(1, "low"), (2, "mid"), (2, "high")]
+    assert rows_of(ask("COUNT(*) FROM census")) == [()]
+    assert rows_of(ask("COUNT(*) FROM census WHERE FALSE")) == [()]
+    assert rows_of(ask("age, COUNT(*) FROM census WHERE FALSE GROUP BY 1")) == []
 
 
-def held(query: Query) -> list[bool]:
-    nodes = query_nodes(query, CENSUS)
-    ranges = [[(node.start, node.stop) for node in axis] for axis in nodes]
-    axes = [group.axis for group in query.groups]
-    return held_by_group(query.boxes, list(zip(axes, ranges, strict=True))).tolist()
+def labels_of(query: Query, schema=CENSUS) -> list[list[object]]:
+    groups = [cases_of(group, query.boxes, schema) for group in query.groups]
+    return [[case.label for case in cases] for cases in groups]
+
+
+def rows_of(query: Query) -> list[tuple[object, ...]]:
+    return [tuple(case.label for case in cases) for _, cases, _ in row_boxes(query, CENSUS)]
 
 
 def test_a_group_by_beyond_the_cap_is_refused_with_both_numbers():
@@ -140,7 +143,7 @@ def test_a_group_by_over_a_trillion_values_is_refused_at_once_and_narrowed_is_no
         check_row_cap(ask("id, COUNT(*) FROM huge GROUP BY id", HUGE), HUGE, 10**6)
     narrow = ask("id, COUNT(*) FROM huge WHERE id BETWEEN 7 AND 9 GROUP BY id", HUGE)
     check_row_cap(narrow, HUGE, 3)
-    assert [node.label for node in query_nodes(narrow, HUGE)[0]] == [7, 8, 9]
+    assert labels_of(narrow, HUGE) == [[7, 8, 9]]
 
 
 @pytest.mark.parametrize(

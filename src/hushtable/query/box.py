@@ -94,6 +94,11 @@ class Box:
         pairs = zip(self.sets, other.sets, strict=True)
         return Box(tuple(mine.intersection(theirs) for mine, theirs in pairs))
 
+    def cut(self, axis: int, codes: CodeSet) -> Box:
+        """The cells whose code on one attribute also lies in a set."""
+        kept = self.sets[axis].intersection(codes)
+        return Box((*self.sets[:axis], kept, *self.sets[axis + 1 :]))
+
 
 Boxes = tuple[Box, ...]
 """Pairwise disjoint boxes; their union is what a WHERE clause selects."""
@@ -102,6 +107,12 @@ Boxes = tuple[Box, ...]
 def cells(boxes: Boxes) -> int:
     """How many cells disjoint boxes hold."""
     return sum(box.cells for box in boxes)
+
+
+def common(left: Boxes, right: Boxes) -> Boxes:
+    """The disjoint boxes of the cells that are in both."""
+    both = (one.intersection(two) for one in left for two in right)
+    return tuple(box for box in both if all(box.sets))
 
 
 def _merged(intervals: Iterable[Interval]) -> list[Interval]:

@@ -1,22 +1,26 @@
-"""A parsed question: which cells, grouped how, in which order; and the groups themselves."""
+"""A parsed question: which cells, grouped how, what of each group; and the groups themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.box import Boxes, CodeSet
+from hushtable.query.aggregate import Count, Having, Named
+from hushtable.query.box import Box, Boxes, CodeSet, common
 from hushtable.query.result import Order
 
 if TYPE_CHECKING:
     from hushtable.schema import Attribute, Schema
 
-COUNT: Literal["count"] = "count"
+COUNT = "count"
+"""What COUNT(*) is called unless the query names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +33,58 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """One value of an expression, None for NULL, and the disjoint boxes in which it has it."""
+
+    label: int | float | str | None
+    boxes: Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """A GROUP BY term that is an expression, such as CASE …, by its values in ascending order.
+
+    The boxes of different cases are disjoint, and NULL is the last of them.
+    """
+
+    column: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What a SELECT asks for."""
 
     boxes: Boxes
-    groups: tuple[Group, ...] = ()
-    count_name: str = "count"
+    groups: tuple[Group | Cases, ...] = ()
+    aggregates: tuple[Named, ...] = (Named(COUNT, Count()),)
+    """What is asked of each group; what only ORDER BY needs is not among the columns."""
+    columns: tuple[int | str, ...] = (COUNT,)
+    """The SELECT list: positions in `groups`, and names of aggregates."""
+    having: Having | None = None
     order: tuple[Order, ...] = ()
-    """ORDER BY terms; a column is a position in `groups`, or "count"."""
+    """ORDER BY terms; a column is a position in `groups`, or the name of an aggregate."""
     limit: int | None = None
     offset: int = 0
-    columns: tuple[int | Literal["count"], ...] = (COUNT,)
-    """The SELECT list: positions in `groups`, and "count"."""
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    """Of ROLLUP and the like: the positions in `groups` of each set; None: all together."""
 
     @property
     def selected(self) -> tuple[str, ...]:
         """The names of the group columns to show, in the order of the SELECT list."""
-        return tuple(self.groups[i].column for i in self.columns if i != COUNT)
+        return tuple(self.groups[i].column for i in self.columns if isinstance(i, int))
+
+    @property
+    def count_name(self) -> str:
+        """The name of the first aggregate that is shown."""
+        return next(name for name in self.columns if isinstance(name, str))
+
+    @property
+    def sets(self) -> tuple[tuple[int, ...], ...]:
+        """The positions in `groups` of each grouping set: one set, unless the query says more."""
+        if self.grouping_sets is None:
+            return (tuple(range(len(self.groups))),)
+        return self.grouping_sets
 
 
 class GroupNode(NamedTuple):
@@ -89,26 +128,50 @@ def group_nodes(
     return [node for node, met in zip(nodes, _meets(nodes, within), strict=True) if met]
 
 
-def query_nodes(query: Query, schema: Schema) -> list[list[GroupNode]]:
-    """The groups of each GROUP BY term that the WHERE clause leaves; call `check_row_cap` first."""
+def cases_of(group: Group | Cases, boxes: Boxes, schema: Schema) -> list[Case]:
+    """The groups of a GROUP BY term that meet disjoint boxes; call `check_row_cap` first."""
+    if isinstance(group, Cases):
+        return [case for case in group.cases if common(case.boxes, boxes)]
+    whole = Box.full(schema.shape)
+    within = projection(boxes, group.axis)
     return [
-        group_nodes(schema.attributes[g.axis], g.level, projection(query.boxes, g.axis))
-        for g in query.groups
+        Case(node.label, (whole.cut(group.axis, CodeSet.of((node.start, node.stop))),))
+        for node in group_nodes(schema.attributes[group.axis], group.level, within)
     ]
+
+
+def row_boxes(query: Query, schema: Schema) -> Iterator[tuple[tuple[int, ...], list[Case], Boxes]]:
+    """Each row of a result: its grouping set, the case of each term, and what it holds of WHERE.
+
+    Rows that hold no cell are left out, but for the one row of a query without groups.
+    """
+    parts = [cases_of(group, query.boxes, schema) for group in query.groups]
+    for positions in query.sets:
+        for cases in product(*(parts[i] for i in positions)):
+            boxes = query.boxes
+            for case in cases:
+                boxes = common(boxes, case.boxes)
+            if boxes or not positions:
+                yield positions, list(cases), boxes
 
 
 def check_row_cap(query: Query, schema: Schema, cap: int) -> None:
     """Refuse a GROUP BY that would give more rows than the cap, before listing any."""
-    rows = prod(
-        group_count(schema.attributes[g.axis], g.level, projection(query.boxes, g.axis))
-        for g in query.groups
-    )
+    sizes = [_size(group, query.boxes, schema) for group in query.groups]
+    rows = sum(prod(sizes[i] for i in positions) for positions in query.sets)
     if rows > cap:
         raise QueryError(
             f"GROUP BY would give {rows} rows, the cap is {cap}; "
             "group by fewer attributes or by LEVEL, narrow the WHERE, or raise the cap"
             f" (hush query --rows {rows}, row_cap in Python)"
         )
+
+
+def _size(group: Group | Cases, boxes: Boxes, schema: Schema) -> int:
+    if isinstance(group, Cases):
+        return len(cases_of(group, boxes, schema))
+    within = projection(boxes, group.axis)
+    return group_count(schema.attributes[group.axis], group.level, within)
 
 
 def _meets(nodes: list[GroupNode], codes: CodeSet) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import timedelta
@@ -87,6 +88,39 @@ def between(attribute: Attribute, low: Value, high: Value) -> tuple[CodeSet, Cod
             text = _between_bins(attribute, attribute.values, low, high.number)
             raise QueryError(text) from None
         raise
+
+
+def like(attribute: Attribute, pattern: str, escape: str | None, *, folded: bool) -> CodeSet:
+    """The codes of the labels that a pattern of LIKE matches; `folded` is ILIKE."""
+    if not isinstance(attribute.values, Labels):
+        raise QueryError(f"{attribute.name} has no labels for LIKE; compare it by =, < or BETWEEN")
+    matching = re.compile(_regular(pattern, escape), re.DOTALL | (re.IGNORECASE if folded else 0))
+    labels = enumerate(attribute.values.labels)
+    return CodeSet.of(*((code, code + 1) for code, label in labels if matching.fullmatch(label)))
+
+
+def _regular(pattern: str, escape: str | None) -> str:
+    """A pattern of LIKE as a regular expression.
+
+    Between the first and the last text, each is taken where it first occurs: no way back is needed,
+    however many % there are.
+    """
+    texts, characters = [""], iter(pattern)
+    for character in characters:
+        if character == escape:
+            character = next(characters, "")
+            if not character:
+                raise QueryError("a pattern of LIKE ends with its ESCAPE character")
+            texts[-1] += re.escape(character)
+        elif character == "%":
+            texts.append("")
+        else:
+            texts[-1] += "." if character == "_" else re.escape(character)
+    first, *others = texts
+    if not others:
+        return first
+    *between, last = others
+    return first + "".join(f"(?>.*?{text})" for text in between) + ".*" + last
 
 
 def sql_name(name: str) -> str:

@@ -50,6 +50,13 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
+class Holds:
+    """Whether the operand is true: false where that is unknown, as in WHERE and CASE."""
+
+    operand: Formula
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """The operands joined by AND; TRUE when there are none."""
 
@@ -63,7 +70,7 @@ class Any:
     operands: tuple[Formula, ...]
 
 
-Formula = Atom | Constant | Not | All | Any
+Formula = Atom | Constant | Not | Holds | All | Any
 
 
 def boxes_of(formula: Formula, schema: Schema) -> Boxes:
@@ -82,20 +89,28 @@ def boxes_of(formula: Formula, schema: Schema) -> Boxes:
 _FALSE, _TRUE = 0, 1
 
 
-def _where(diagrams: _Diagrams, formula: Formula, wanted: bool, depth: int) -> int:
-    """The diagram of the cells where a formula has the wanted value, TRUE or FALSE."""
+def _where(
+    diagrams: _Diagrams, formula: Formula, wanted: bool, depth: int, *, sure: bool = True
+) -> int:
+    """The diagram of the cells where a formula has the wanted value, TRUE or FALSE.
+
+    Unless it must be `sure`, also of those where the value is unknown.
+    """
     if depth > MAX_DEPTH:
         raise QueryError(f"the condition is nested deeper than {MAX_DEPTH} levels")
     match formula:
         case Constant(value):
-            return _TRUE if value is wanted else _FALSE
+            return _TRUE if value is wanted or (value is None and not sure) else _FALSE
         case Atom(axis, true, unknown):
-            rest = true.union(unknown).complement(diagrams.shape[axis])
-            return diagrams.atom(axis, true if wanted else rest)
+            other = true.union(unknown).complement(diagrams.shape[axis])
+            codes = true if wanted else other
+            return diagrams.atom(axis, codes if sure else codes.union(unknown))
         case Not(operand):
-            return _where(diagrams, operand, not wanted, depth + 1)
+            return _where(diagrams, operand, not wanted, depth + 1, sure=sure)
+        case Holds(operand):
+            return _where(diagrams, operand, wanted, depth + 1, sure=wanted)
         case All(operands) | Any(operands):
-            parts = [_where(diagrams, operand, wanted, depth + 1) for operand in operands]
+            parts = [_where(diagrams, part, wanted, depth + 1, sure=sure) for part in operands]
             # An AND is false where any operand is false, and so on: De Morgan.
             return diagrams.fold(parts, conjunction=isinstance(formula, All) == wanted)
 

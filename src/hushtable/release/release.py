@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import QueryError
+from hushtable.query.aggregate import Count
 from hushtable.query.answer import Answer, unrounded
 from hushtable.query.batch import (
     WORTH_A_TABLE,
@@ -204,8 +205,13 @@ class Release:
     ) -> ResultTable:
         """Answer a parsed question."""
         check_row_cap(query, self.schema, row_cap)
+        groups = [group for group in query.groups if isinstance(group, Group)]
+        counts = [named.aggregate for named in query.aggregates] == [Count()]
+        special = query.having is not None or query.grouping_sets is not None
+        if not counts or special or len(groups) < len(query.groups):
+            raise QueryError("of releases, only COUNT(*) by attributes is answered")
         labels, cuts = [], []
-        for group in query.groups:
+        for group in groups:
             within = projection(query.boxes, group.axis)
             names, ranges = _groups_along(self.schema.attributes[group.axis], group.level, within)
             labels.append(names)
@@ -216,7 +222,7 @@ class Release:
         table = ResultTable(
             groups={
                 group.column: names[place]
-                for group, names, place in zip(query.groups, labels, places, strict=True)
+                for group, names, place in zip(groups, labels, places, strict=True)
             },
             measures={
                 query.count_name: Measure(
@@ -226,7 +232,7 @@ class Release:
             confidence=confidence,
             simultaneous=simultaneous,
             note=_note(estimates.laws, self.reader),
-            places={g.column: place for g, place in zip(query.groups, places, strict=True)},
+            places={g.column: place for g, place in zip(groups, places, strict=True)},
         )
         return table.ordered(query.order, query.limit, query.offset).select(query.selected)
 

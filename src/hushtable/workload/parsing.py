@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hushtable.errors import HushError, OptionError
-from hushtable.query.box import Box, CodeSet, cells
-from hushtable.query.grouping import Query, check_row_cap, query_nodes
+from hushtable.query.aggregate import Aggregate, Arithmetic, Number, Overall
+from hushtable.query.box import Boxes, common
+from hushtable.query.grouping import Query, check_row_cap, row_boxes
 from hushtable.schema import Schema
 from hushtable.workload import workload as workloads
 from hushtable.workload.workload import MOST_QUESTIONS, Question, Workload
@@ -39,6 +40,7 @@ HELP = (
 _LARGEST_FILE = 2**22
 _WEIGHTED = re.compile(r"\s*([0-9.eE]+)\s*\*\s*(.+)", re.DOTALL)
 _TOKEN = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(--[^\n]*)|(;)|.""", re.DOTALL)
+_STATEMENT = re.compile(r"(SELECT|WITH)\b", re.IGNORECASE)
 _WEIGHT = re.compile(r"--\s*weight\s*:?\s*(\S+)\s*", re.IGNORECASE)
 
 
@@ -120,7 +122,7 @@ def _questions(text: str, schema: Schema, name: str) -> Iterator[Question]:
     done = 0
     try:
         for sql, weight in _statements(text):
-            if sql[:6].upper() in ("SELECT", "WITH T"):
+            if _STATEMENT.match(sql):
                 yield from _counts(parse_query(sql, schema), weight, schema)
             else:
                 yield Question(parse_where(sql, schema), weight)
@@ -147,21 +149,32 @@ def _statements(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _counts(query: Query, weight: float, schema: Schema) -> Iterator[Question]:
-    """One question for each group of a query."""
+    """One question for each group of a query, and each condition of an aggregate: the rows of it.
+
+    Sums and the like are as accurate as the counts of the rows that they are of.
+    """
     check_row_cap(query, schema, MOST_QUESTIONS)
+    conditions = list(dict.fromkeys(_conditions(query)))
     found = []
-    for nodes in itertools.product(*query_nodes(query, schema)):
-        cut = {
-            group.axis: CodeSet.of((node.start, node.stop))
-            for group, node in zip(query.groups, nodes, strict=True)
-        }
-        boxes = tuple(_within(box, cut) for box in query.boxes)
-        if cells(boxes):
-            found.append(boxes)
+    for _, _, boxes in row_boxes(query, schema):
+        for condition in conditions:
+            rows = boxes if condition is None else common(boxes, condition)
+            if rows:
+                found.append(rows)
     for boxes in found:
         yield Question(boxes, weight / len(found))
 
 
-def _within(box: Box, cut: dict[int, CodeSet]) -> Box:
-    sets = enumerate(box.sets)
-    return Box(tuple(s.intersection(cut[i]) if i in cut else s for i, s in sets))
+def _conditions(query: Query) -> Iterator[Boxes | None]:
+    """The rows that the aggregates of a query are of, None for all."""
+    pending: list[Aggregate] = [named.aggregate for named in query.aggregates]
+    while pending:
+        match pending.pop():
+            case Arithmetic(_, left, right):
+                pending += [right, left]
+            case Overall(operand):
+                pending.append(operand)
+            case Number():
+                pass
+            case aggregate:
+                yield aggregate.boxes

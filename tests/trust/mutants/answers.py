@@ -37,7 +37,7 @@ ANSWERS = [
     ),
     Mutant(
         "nulls in the complement of a range",
-        "query/condition.py",
+        "query/sql/condition.py",
         "return Atom(axis, codes, CodeSet.single(attribute.other))",
         "return Atom(axis, codes)",
         (MEANING, FUZZ),
@@ -58,14 +58,14 @@ ANSWERS = [
     ),
     Mutant(
         "mirrored comparisons not mirrored",
-        "query/condition.py",
+        "query/sql/condition.py",
         "left, right, sign = right, left, _MIRRORED[sign]",
         "left, right = right, left",
         (MEANING, FUZZ),
     ),
     Mutant(
         "parts of a statement ignored",
-        "query/syntax.py",
+        "query/sql/syntax.py",
         'if value and key.rstrip("_") not in allowed:',
         "if False:",
         ("tests/query/test_sql_refusals.py", FUZZ),
@@ -79,14 +79,14 @@ ANSWERS = [
     ),
     Mutant(
         "grouped by an alias that hides an attribute",
-        "query/sql.py",
+        "query/sql/select.py",
         'clause == "GROUP BY" and self._hides_another',
         'clause == "nothing" and self._hides_another',
         (FUZZ,),
     ),
     Mutant(
         "BETWEEN without its AND",
-        "query/syntax.py",
+        "query/sql/syntax.py",
         "if empty or (kinds[0] in _ENDS_VALUE and kinds[1] in _BEGINS_VALUE):",
         "if empty:",
         (FUZZ,),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import Dialect, TokenType, exp
+from sqlglot import Generator as Writer
+from sqlglot import Tokenizer as Tokens
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 
 from hushtable.errors import QueryError
@@ -21,10 +25,16 @@ MAX_LENGTH = 5_000_000
 MAX_NESTING = 30
 """Parentheses within parentheses: the parser recurses some twenty calls for each."""
 SELECT_HELP = (
-    "supported: SELECT attributes, COUNT(*) FROM the table, "
-    "with WHERE, GROUP BY, ORDER BY, LIMIT and OFFSET"
+    "supported: SELECT attributes, COUNT(*), SUM(x), AVG(x), MEDIAN(x) … FROM the table, "
+    "with WHERE, GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET"
+)
+JOIN_HELP = (
+    "joins are not answered: each release is of one table and has noise of its own; "
+    "publish the joined table, or ask one table at a time"
 )
 
+_LONGEST = 30
+"""Digits before and after the point that a number may have."""
 _OPENS_PLACE = {TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN}
 _OPENS_PLACE |= {TokenType.GROUP_BY, TokenType.ORDER_BY}
 _CLOSES_PLACE = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE}
@@ -38,6 +48,15 @@ class _Plain(Dialect):
     """Standard SQL in which nulls sort last unless the query says otherwise."""
 
     NULL_ORDERING = "nulls_are_last"
+
+    class Tokenizer(Tokens):
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {**Tokens.KEYWORDS, "//": TokenType.DIV}
+
+    class Generator(Writer):
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **Writer.TRANSFORMS,
+            exp.IntDiv: lambda self, node: self.binary(node, "//"),
+        }
 
 
 @contextmanager
@@ -63,6 +82,11 @@ def parse_select(sql: str) -> exp.Select:
     if len(statements) != 1:
         raise QueryError("one SELECT statement at a time, please")
     select = statements[0]
+    if isinstance(select, exp.SetOperation):
+        raise QueryError(
+            f"{select.key.upper()} is not supported; ask each SELECT by itself, "
+            "or one SELECT with OR in its WHERE"
+        )
     if not isinstance(select, exp.Select):
         raise QueryError(f"{met(select)} is not supported; {SELECT_HELP}")
     return select
@@ -80,7 +104,7 @@ def _check_tokens(tokens: list[Token]) -> None:
     """Refuse what the parser would only log about, or recurse too deeply into."""
     if not tokens:
         raise QueryError(f"the query is empty; {SELECT_HELP}")
-    if tokens[0].token_type != TokenType.SELECT:
+    if tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         raise QueryError(f"a query begins with SELECT, not {quoted(tokens[0].text)}; {SELECT_HELP}")
     depth = 0
     for before, token in zip([None, *tokens], tokens, strict=False):
@@ -120,9 +144,35 @@ def met(node: exp.Expression) -> str:
 def written(node: exp.Expression) -> str:
     """A node as SQL; empty when it has no plain SQL or is nested too deeply to write."""
     try:
-        return str(node.sql(unsupported_level=ErrorLevel.IGNORE))
+        return str(node.sql(dialect=_Plain, unsupported_level=ErrorLevel.IGNORE))
     except (RecursionError, SqlglotError, ValueError):
         return ""
+
+
+def natural(node: exp.Expression) -> int | None:
+    """The whole number a literal is, up to 18 digits, or None."""
+    node = without_parentheses(node)
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    text = str(node.this)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def exact(node: exp.Expression) -> Fraction:
+    """The number that a literal is, exactly."""
+    try:
+        number = Decimal(str(node.this))
+    except InvalidOperation:
+        raise QueryError(f"{met(node)} is not a number") from None
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or max(abs(exponent), abs(number.adjusted())) > _LONGEST:
+        raise QueryError(f"{met(node)} is too long or too large a number")
+    return Fraction(number)
+
+
+def called(node: exp.Expression) -> str:
+    """The name of a function that the parser does not know, in capitals; else empty."""
+    return str(node.this).upper() if isinstance(node, exp.Anonymous) else ""
 
 
 def refuse_extras(node: exp.Expression, allowed: set[str], advice: str) -> None:

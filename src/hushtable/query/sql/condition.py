@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+import re
+import typing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from hushtable.errors import QueryError
 from hushtable.query.box import CodeSet
-from hushtable.query.literal import Value, between, compared, equal_to, sql_name
-from hushtable.query.predicate import MAX_DEPTH, All, Any, Atom, Constant, Formula, Not
-from hushtable.query.syntax import (
+from hushtable.query.literal import Value, between, compared, equal_to, like, sql_name
+from hushtable.query.predicate import MAX_DEPTH, All, Any, Atom, Constant, Formula, Holds, Not
+from hushtable.query.sql.syntax import (
+    called,
     column_name,
+    exact,
     find_attribute,
     met,
     quoted,
@@ -22,11 +29,15 @@ from hushtable.query.syntax import (
 )
 from hushtable.schema import Attribute, Dates, Schema
 
+if TYPE_CHECKING:
+    from hushtable.query.sql.stepwise import Label
+
+Sign = Literal["=", "<>", "<", "<=", ">", ">="]
 CONDITION_HELP = (
-    "a condition joins =, <>, <, <=, >, >=, BETWEEN, IN and IS NULL "
+    "a condition joins =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL "
     "between an attribute and values by AND, OR and NOT"
 )
-_SIGNS: dict[type[exp.Expression], str] = {
+COMPARISONS: dict[type[exp.Expression], Sign] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -34,7 +45,31 @@ _SIGNS: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TESTS: dict[Sign, Callable[[typing.Any, typing.Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_NO_SELECT = (
+    "a SELECT inside a condition is not answered; "
+    "ask it by itself, and compare with the values it gives"
+)
+_REGEXP = re.compile("REGEXP|REGEX|RLIKE|MATCH")
+CONDITIONS = (
+    *COMPARISONS,
+    *(exp.And, exp.Or, exp.Not, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.Escape),
+)
+"""The nodes that are conditions."""
+_COMPUTED: tuple[type[exp.Expression], ...] = (
+    *(exp.Floor, exp.Ceil, exp.Round, exp.IntDiv, exp.Cast, exp.Case, exp.Coalesce),
+    *(exp.Extract, exp.DateTrunc, exp.TimestampTrunc, exp.Year, exp.Quarter, exp.Month),
+    *(exp.Day, exp.Week, exp.DayOfWeek, exp.Left, exp.Right, exp.Substring),
+)
+"""Functions that have few values, each on codes of its own."""
+_MIRRORED: dict[Sign, Sign] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNKNOWN = Constant(None)
 
 
@@ -52,7 +87,7 @@ class ConditionReader:
             raise QueryError(f"the condition is nested deeper than {MAX_DEPTH} levels")
         match node:
             case exp.And() | exp.Or():
-                parts = tuple(self.read(part, depth + 1) for part in _operands(node))
+                parts = tuple(self.read(part, depth + 1) for part in operands(node))
                 return All(parts) if isinstance(node, exp.And) else Any(parts)
             case exp.Not():
                 return Not(self.read(node.this, depth + 1))
@@ -72,16 +107,28 @@ class ConditionReader:
                 return self._in(node)
             case exp.Is():
                 return self._is_null(node)
-        sign = _SIGNS.get(type(node))
+            case exp.Like() | exp.ILike() | exp.Escape():
+                return self._like(node)
+            case exp.Exists() | exp.Query():
+                raise QueryError(_NO_SELECT)
+            case exp.Column():
+                raise QueryError(f"{met(node)} is not a condition by itself; {CONDITION_HELP}")
+        if isinstance(node, exp.SimilarTo | exp.RegexpLike | exp.RegexpILike) or _REGEXP.match(
+            called(node)
+        ):
+            raise QueryError(f"{met(node)} is not supported; use LIKE with % and _, or IN")
+        sign = COMPARISONS.get(type(node))
         if sign is None:
             raise QueryError(f"{met(node)} is not supported in WHERE; {CONDITION_HELP}")
         refuse_extras(node, {"this", "expression"}, CONDITION_HELP)
         left, right = without_parentheses(node.this), without_parentheses(node.expression)
-        if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
+        if _is_value(left) and not _is_value(right):
             left, right, sign = right, left, _MIRRORED[sign]
         return self._compare(left, sign, right)
 
-    def _compare(self, left: exp.Expression, sign: str, right: exp.Expression) -> Formula:
+    def _compare(self, left: exp.Expression, sign: Sign, right: exp.Expression) -> Formula:
+        if _is_computed(left):
+            return self._computed(left, sign, right)
         axis, attribute = self._attribute(left)
         value = _value(right, attribute)
         if value is None:
@@ -93,6 +140,9 @@ class ConditionReader:
 
     def _between(self, node: exp.Between) -> Formula:
         refuse_extras(node, {"this", "low", "high"}, CONDITION_HELP)
+        if _is_computed(node.this):
+            low_end = self._computed(node.this, ">=", node.args["low"])
+            return All((low_end, self._computed(node.this, "<=", node.args["high"])))
         axis, attribute = self._attribute(node.this)
         low, high = (_value(node.args[end], attribute) for end in ("low", "high"))
         if low is not None and high is not None:
@@ -107,7 +157,11 @@ class ConditionReader:
         )
 
     def _in(self, node: exp.In) -> Formula:
+        if node.args.get("query") is not None:
+            raise QueryError(_NO_SELECT)
         refuse_extras(node, {"this", "expressions"}, "IN takes a list of values")
+        if _is_computed(node.this):
+            return Any(tuple(self._computed(node.this, "=", item) for item in node.expressions))
         axis, attribute = self._attribute(node.this)
         values = [_value(item, attribute) for item in node.expressions]
         codes = CodeSet.union_of(equal_to(attribute, v) for v in values if v is not None)
@@ -118,9 +172,44 @@ class ConditionReader:
     def _is_null(self, node: exp.Is) -> Formula:
         if not isinstance(node.expression, exp.Null):
             raise QueryError(f"{met(node)} is not supported; IS goes with NULL or NOT NULL only")
+        if _is_computed(node.this):
+            from hushtable.query.sql.groups import GroupReader
+
+            return Holds(GroupReader(self.schema, self.tables).values(node.this)[1])
         axis, attribute = self._attribute(node.this)
         other = attribute.other
         return Atom(axis, CodeSet.empty() if other is None else CodeSet.single(other))
+
+    def _like(self, node: exp.Expression) -> Formula:
+        """LIKE on the labels of an attribute: % is any text, _ any character."""
+        escape = None
+        if isinstance(node, exp.Escape):
+            node, escape = without_parentheses(node.this), _text(node.expression)
+            if len(escape or "") != 1:
+                raise QueryError("ESCAPE takes one character")
+        refuse_extras(node, {"this", "expression", "negate"}, "LIKE takes one text")
+        axis, attribute = self._attribute(node.this)
+        if isinstance(node.expression, exp.Null):
+            return _UNKNOWN
+        pattern = _text(node.expression)
+        if pattern is None:
+            raise QueryError(f"LIKE takes a text such as 'a%', not {met(node.expression)}")
+        folded = isinstance(node, exp.ILike)
+        found = _atom(axis, attribute, like(attribute, pattern, escape, folded=folded))
+        return Not(found) if node.args.get("negate") else found
+
+    def _computed(self, left: exp.Expression, sign: Sign, right: exp.Expression) -> Formula:
+        """A comparison of what a function makes of an attribute, such as FLOOR(age / 10) = 2."""
+        from hushtable.query.sql.groups import GroupReader
+
+        values, null = GroupReader(self.schema, self.tables).values(left)
+        right = without_parentheses(right)
+        if isinstance(right, exp.Null):
+            return _UNKNOWN
+        wanted = _comparable(right, list(values), sign, left)
+        true = Any(tuple(where for label, where in values.items() if _TESTS[sign](label, wanted)))
+        # True, or else unknown where there is no value.
+        return Any((Holds(true), All((Holds(null), _UNKNOWN))))
 
     def _attribute(self, node: exp.Expression) -> tuple[int, Attribute]:
         node = without_parentheses(node)
@@ -135,6 +224,8 @@ class ConditionReader:
         for attribute in self.schema.attributes:
             if text == attribute.name.replace(" ", "").casefold():
                 return f"write {sql_name(attribute.name)} in double quotes: it is not a plain word"
+        if isinstance(node, exp.Query):
+            return _NO_SELECT
         return f"{met(node)} stands where an attribute should; {CONDITION_HELP}"
 
 
@@ -145,7 +236,42 @@ def _atom(axis: int, attribute: Attribute, codes: CodeSet) -> Atom:
     return Atom(axis, codes, CodeSet.single(attribute.other))
 
 
-def _operands(node: exp.Expression) -> Iterator[exp.Expression]:
+def _is_value(node: exp.Expression) -> bool:
+    """Whether a node is a constant."""
+    return not node.find(exp.Column)
+
+
+def _is_computed(node: exp.Expression) -> bool:
+    """Whether a node is a function of attributes that has few values."""
+    return node.find(*_COMPUTED) is not None and node.find(exp.Column) is not None
+
+
+def _text(node: exp.Expression) -> str | None:
+    """The text that a literal is."""
+    node = without_parentheses(node)
+    return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def _comparable(
+    node: exp.Expression, labels: list[Label], sign: Sign, left: exp.Expression
+) -> Label:
+    """The constant with which the values of an expression are compared."""
+    kinds = {type(label) for label in labels}
+    negative = isinstance(node, exp.Neg)
+    number = without_parentheses(node.this) if negative else node
+    if kinds <= {Fraction} and isinstance(number, exp.Literal) and not number.is_string:
+        return (-1 if negative else 1) * exact(number)
+    text = _text(node)
+    if kinds == {str} and text is not None:
+        if sign not in ("=", "<>"):
+            raise QueryError(f"{met(left)} is a text; compare it by = or IN")
+        if text not in labels:
+            raise QueryError(f"{met(left)} is never {met(node)}")
+        return text
+    raise QueryError(f"{met(node)} is not a value that {met(left)} can be compared with")
+
+
+def operands(node: exp.Expression) -> Iterator[exp.Expression]:
     """The operands of a chain of ANDs or ORs, in order, however long: a loop, no recursion."""
     pending = [node]
     while pending:
