@@ -91,6 +91,10 @@ def within(weighing: Weighing, boxes: Boxes) -> Weighing:
 class WeighingReader(Protocol):
     """A reader that knows the law of any linear question."""
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether answers are sums of noisy counts that add up, with no error but their noise."""
+
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import QueryError
-from hushtable.query.aggregate import Count
+from hushtable.query.aggregate import Aggregate, Arithmetic, Count, Mean, Quantile, Sum
 from hushtable.query.answer import Answer, unrounded
+from hushtable.query.answering import answer_query
 from hushtable.query.batch import (
     WORTH_A_TABLE,
     accumulate,
@@ -21,9 +23,8 @@ from hushtable.query.batch import (
     checked_ranges,
     range_boxes,
 )
-from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import Cuts, all_codes, held_by_group
-from hushtable.query.grouping import Group, Query, check_row_cap, group_nodes, projection
+from hushtable.query.box import Box, CodeSet
+from hushtable.query.grouping import Group, Query, check_row_cap
 from hushtable.query.law import NoiseLaw, margins_of
 from hushtable.query.reader import (
     Answering,
@@ -35,10 +36,11 @@ from hushtable.query.reader import (
     RowReader,
     TablesReader,
 )
-from hushtable.query.result import Measure, ResultTable
+from hushtable.query.result import ResultTable
+from hushtable.query.statistics import statistic
 from hushtable.release.manifest import Manifest, read_manifest
 from hushtable.release.opening import Arrays, Opened, open_reader
-from hushtable.schema import Attribute, IntegerRange, Schema
+from hushtable.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -142,6 +144,47 @@ class Release:
         value, law = reader.count(boxes)
         return Answer(value, law, _note((law,), self.reader), (reader, boxes))
 
+    def sum(self, attribute: str, where: str | None = None, *, estimate: bool = False) -> Answer:
+        """The sum of an attribute's values, as the schema clips them, over rows that have one."""
+        return self._statistic(Sum(self._axis(attribute)), where, estimate)
+
+    def mean(self, attribute: str, where: str | None = None, *, estimate: bool = False) -> Answer:
+        """The mean of an attribute's values, as the schema clips them."""
+        return self._statistic(Mean(self._axis(attribute)), where, estimate)
+
+    def quantile(
+        self,
+        attribute: str,
+        share: float = 0.5,
+        where: str | None = None,
+        *,
+        estimate: bool = False,
+    ) -> Answer:
+        """The value that a share of the rows is below: the median, unless another is asked for."""
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise QueryError("a quantile needs a share between 0 and 1, such as 0.5 or 0.9")
+        return self._statistic(Quantile(self._axis(attribute), float(share)), where, estimate)
+
+    def share(self, of: str, where: str | None = None, *, estimate: bool = False) -> Answer:
+        """The share of the rows that satisfy a condition, among all or those of another one."""
+        if not isinstance(of, str) or not of.strip():
+            raise QueryError("a share is of a condition, such as \"sex = 'F'\"")
+        from hushtable.query.sql import parse_where
+
+        some = Count(parse_where(of, self.schema))
+        return self._statistic(Arithmetic("/", some, Count()), where, estimate)
+
+    def _statistic(self, aggregate: Aggregate, where: str | None, estimate: bool) -> Answer:
+        from hushtable.query.sql import parse_where
+
+        rows = parse_where(where or "", self.schema)
+        return statistic(self._answering(estimate), self.schema, aggregate, rows)
+
+    def _axis(self, attribute: str) -> int:
+        if not isinstance(attribute, str):
+            raise QueryError("name an attribute, such as 'age'")
+        return self.schema.index(attribute)
+
     def sql(
         self,
         query: str,
@@ -168,17 +211,23 @@ class Release:
 
     def table(
         self,
-        *attributes: str,
+        *attributes: str | Sequence[str],
         where: str | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
         row_cap: int = ROW_CAP,
         estimate: bool = False,
     ) -> ResultTable:
-        """The counts of every combination of these attributes' values: a marginal table."""
+        """The counts of every combination of these attributes' values: a marginal table.
+
+        Attributes are named one by one, or in a list.
+        """
         from hushtable.query.sql import parse_where
 
-        groups = tuple(Group(self.schema.index(name), None, name) for name in attributes)
+        names = [
+            name for some in attributes for name in ([some] if isinstance(some, str) else some)
+        ]
+        groups = tuple(Group(self._axis(name), None, name) for name in names)
         if len({group.axis for group in groups}) < len(groups):
             raise QueryError("an attribute is named twice")
         query = Query(
@@ -205,36 +254,14 @@ class Release:
     ) -> ResultTable:
         """Answer a parsed question."""
         check_row_cap(query, self.schema, row_cap)
-        groups = [group for group in query.groups if isinstance(group, Group)]
-        counts = [named.aggregate for named in query.aggregates] == [Count()]
-        special = query.having is not None or query.grouping_sets is not None
-        if not counts or special or len(groups) < len(query.groups):
-            raise QueryError("of releases, only COUNT(*) by attributes is answered")
-        labels, cuts = [], []
-        for group in groups:
-            within = projection(query.boxes, group.axis)
-            names, ranges = _groups_along(self.schema.attributes[group.axis], group.level, within)
-            labels.append(names)
-            cuts.append((group.axis, ranges))
-        estimates = self._answering(estimate).group(query.boxes, cuts)
-        shown = _shown_rows(query.boxes, cuts)
-        places = np.unravel_index(shown, [len(names) for names in labels]) if labels else ()
-        table = ResultTable(
-            groups={
-                group.column: names[place]
-                for group, names, place in zip(groups, labels, places, strict=True)
-            },
-            measures={
-                query.count_name: Measure(
-                    estimates.values, estimates.laws, estimates.law_of_row
-                ).taken(shown)
-            },
+        table = answer_query(
+            self._answering(estimate),
+            self.schema,
+            query,
             confidence=confidence,
             simultaneous=simultaneous,
-            note=_note(estimates.laws, self.reader),
-            places={g.column: place for g, place in zip(groups, places, strict=True)},
         )
-        return table.ordered(query.order, query.limit, query.offset).select(query.selected)
+        return replace(table, note=_note(table.laws, self.reader))
 
     def count_ranges(
         self, starts: ArrayLike, stops: ArrayLike
@@ -377,35 +404,3 @@ def _empty_batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
     import pyarrow as pa
 
     return pa.RecordBatch.from_pylist([], schema=table.schema)
-
-
-def _groups_along(
-    attribute: Attribute, level: int | None, within: CodeSet
-) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The labels of the groups that meet a set of codes, and their ranges of codes."""
-    if level is None:
-        codes = all_codes(within)
-        return _labels(attribute, codes), np.stack([codes, codes + 1], axis=1)
-    nodes = group_nodes(attribute, level, within)
-    ranges = np.array([(node.start, node.stop) for node in nodes], np.int64)
-    return np.array([node.label for node in nodes], object), ranges
-
-
-def _labels(attribute: Attribute, codes: NDArray[np.int64]) -> NDArray[np.object_]:
-    """What each code stands for, None for nulls and undeclared values."""
-    if isinstance(attribute.values, IntegerRange):
-        labels = (codes + attribute.values.low).astype(object)
-    else:
-        last = attribute.declared - 1
-        label = attribute.values.label
-        labels = np.array([label(min(code, last)) for code in codes.tolist()], object)
-    if attribute.other is not None:
-        labels[codes == attribute.other] = None
-    return labels
-
-
-def _shown_rows(boxes: Boxes, cuts: Cuts) -> NDArray[np.intp]:
-    """The groups that hold a cell of the boxes: SQL shows no others, but one row without any."""
-    if not cuts:
-        return np.zeros(1, np.intp)
-    return np.flatnonzero(held_by_group(boxes, cuts))

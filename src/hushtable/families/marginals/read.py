@@ -119,6 +119,11 @@ class MarginalsReader:
         )
         return Estimates(np.asarray(values), tuple(laws), law_of_row)
 
+    @property
+    def adds_up(self) -> bool:
+        """Several layers count by their variances, other ones for every question."""
+        return len(self.layers) == 1
+
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
         seen = self._weighings(weighing)

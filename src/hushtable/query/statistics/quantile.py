@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,10 @@ from hushtable.query.box import Boxes
 from hushtable.query.cutting import all_codes
 from hushtable.query.grouping import projection
 from hushtable.query.law import NoiseLaw
-from hushtable.query.reader import Answering
+from hushtable.query.reader import Answering, Reader
 from hushtable.query.statistics.linear import one_side
 from hushtable.query.statistics.values import CodeValues
-from hushtable.query.weighing import WeighedBox, Weighing, weigh
+from hushtable.query.weighing import WeighedBox, Weighing, WeighingReader, weigh, weighed_law
 
 # Of more values, every so many are tested first, each stage at half the chance of missing.
 _ONE_BY_ONE = 128
@@ -105,8 +106,12 @@ class QuantileLaw:
         """Whether the rows up to a value are surely too few for it to be the quantile."""
 
         def refuted(place: int) -> bool:
+            if self._sums is not None and self._sums[place] + surely[place] < -self.share:
+                return True
             value, law = self._test(place)
             return value + one_side(law, level)[1] < -self.share
+
+        surely = self._deviations / math.sqrt(1 - level)  # Chebyshev's inequality
 
         return refuted
 
@@ -116,14 +121,47 @@ class QuantileLaw:
         def refuted(place: int) -> bool:
             if place == 0:
                 return False
+            if (
+                self._sums is not None
+                and self._sums[place - 1] - surely[place - 1] > 1 - self.share
+            ):
+                return True
             value, law = self._test(place - 1)
             return value - one_side(law, level)[0] > 1 - self.share
 
+        surely = self._deviations / math.sqrt(1 - level)
         return refuted
 
     def _test(self, place: int) -> tuple[float, NoiseLaw]:
         """C(v) − q·N, and the law of its noise."""
-        return weigh(self.reader, self._weighing(place))
+        if self._sums is None:
+            return weigh(self.reader, self._weighing(place))
+        return float(self._sums[place]), weighed_law(self.reader, self._weighing(place))
+
+    @cached_property
+    def _sums(self) -> Floats | None:
+        """C(v) − q·N for every value, where counts add up."""
+        if not (isinstance(self.reader, WeighingReader) and self.reader.adds_up):
+            return None
+        return np.asarray(np.cumsum(self._counts) - self.share * self._counts.sum())
+
+    @cached_property
+    def _deviations(self) -> Floats:
+        """More than the standard deviation of each of these sums, where it is known at once.
+
+        C(v) and q·N deviate by no more together than one by one.
+        """
+        box = self.boxes[0]
+        runs = [codes.intervals for codes in box.sets]
+        whole = len(self.boxes) == 1 and all(len(intervals) == 1 for intervals in runs)
+        if self._sums is None or not whole:
+            return np.full(len(self._codes), math.inf)
+        starts = np.array([[first for ((first, _),) in runs]] * len(self._codes))
+        stops = np.array([[last for ((_, last),) in runs]] * len(self._codes))
+        stops[:, self.axis] = self._codes + 1
+        reader = cast(Reader, self.reader)
+        each = np.sqrt(reader.range_variances(starts, stops))
+        return np.asarray(each + self.share * each[-1])
 
     def _weighing(self, place: int) -> Weighing:
         weights = np.zeros(len(self.values.low))

@@ -41,6 +41,7 @@ class NoisyCells:
 
     note = NOTE
     estimate = False
+    adds_up = True
 
     def law(self, boxes: Boxes) -> NoiseLaw:
         """The law of the noise in the count of disjoint boxes."""

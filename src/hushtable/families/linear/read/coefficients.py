@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,13 @@ from hushtable.query.cutting import Cuts, cut_by
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 from hushtable.query.weighing import (
+    WeighedBox,
     Weighing,
     class_counts,
     class_weights,
     code_classes,
     factors_of,
     unique_columns,
-    weighed_value,
 )
 
 # Weights held at once when the boxes of a condition have to be added up.
@@ -62,6 +62,7 @@ class NoisyCoefficients:
     """What is done to coefficients before they are used."""
 
     estimate = False
+    adds_up = True
 
     def law(self, boxes: Boxes) -> NoiseLaw:
         """The law of the noise in the count of disjoint boxes."""
@@ -84,40 +85,70 @@ class NoisyCoefficients:
 
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
-        return weighed_value(self, weighing), self.weighed_law(weighing)
+        values = (part.factor * self._contract(self._weight_rows(part)).item() for part in weighing)
+        return math.fsum(values), self.weighed_law(weighing)
+
+    def _weight_rows(self, part: WeighedBox) -> list[list[WeightRow]]:
+        """The weights of the coefficients along each axis."""
+        rows = []
+        for i, codes in enumerate(part.box.sets):
+            if i not in part.along:
+                rows.append([self._row(i, codes)])
+                continue
+            axis = self.reading.axes[i]
+            weights = axis.rows(part.weights(i, axis.transform.size))
+            positions = np.flatnonzero(weights)
+            rows.append([WeightRow(positions, weights[positions])])
+        return rows
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The law of the noise in the answer to a linear question."""
         if not weighing:
             return NoiseSum(())
-        weights, counts, factors = zip(
-            *(self._coefficient_classes(weighing, i) for i in range(len(self.reading.axes))),
-            strict=True,
+        axes = range(len(self.reading.axes))
+        weights, counts, numbers = zip(
+            *(self._coefficient_classes(weighing, axis) for axis in axes), strict=True
         )
-        scales = reduce(np.multiply.outer, factors, np.ones((), object)).reshape(-1)
-        distinct = sorted(set(scales.tolist()))
-        which = np.array([distinct.index(scale) for scale in scales.tolist()], np.intp)
+        factors, which = self._factors(numbers)
         return NoiseSum.merged(
             class_weights(factors_of(weighing), weights).reshape(-1),
             class_counts(counts).reshape(-1),
             which,
-            [self.noise.times(factor) for factor in distinct],
+            [self.noise.times(factor) for factor in factors],
         )
 
     def _coefficient_classes(
         self, weighing: Weighing, axis: int
-    ) -> tuple[Floats, Integers, NDArray[np.object_]]:
-        """The different weights of an axis' coefficients, how many have them, and their factors."""
+    ) -> tuple[Floats, Integers, Integers]:
+        """The different weights of an axis' coefficients, how many have them, and of which class.
+
+        Classes are those of the transform, which have a factor each.
+        """
         reading = self.reading.axes[axis]
         if isinstance(reading.transform, Identity):
             weights, counts = code_classes(weighing, axis)
-            return weights, counts, np.full(len(counts), Fraction(1), object)
+            return weights, counts, np.zeros(len(counts), np.int64)
         sums = np.stack([part.weights(axis, reading.transform.size) for part in weighing])
         rows = reading.rows(sums)
         numbers = self._factor_numbers(axis, np.arange(rows.shape[1]))
         found, which = unique_columns(np.vstack([rows, numbers]))
-        classes = [reading.transform.classes[int(number)].factor for number in found[-1]]
-        return found[:-1], np.bincount(which), np.array(classes, object)
+        return found[:-1], np.bincount(which), found[-1].astype(np.int64)
+
+    def _factors(self, numbers: Sequence[Integers]) -> tuple[list[Fraction], NDArray[np.intp]]:
+        """The factors of all combinations of classes: the different ones, and which each has."""
+        classes = [axis.transform.classes for axis in self.reading.axes]
+        sizes = [len(of) for of in classes]
+        places = np.meshgrid(*numbers, indexing="ij")
+        found, which = np.unique(np.ravel_multi_index(places, sizes), return_inverse=True)
+        products = [
+            math.prod(
+                (of[i].factor for of, i in zip(classes, place, strict=True)), start=Fraction(1)
+            )
+            for place in zip(*np.unravel_index(found, sizes), strict=True)
+        ]
+        factors = sorted(set(products))
+        number = np.array([factors.index(product) for product in products], np.intp)
+        return factors, number[which.reshape(-1)]
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""

@@ -32,7 +32,7 @@ from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates, ReadBox
-from hushtable.query.weighing import Weighing, weighed_value
+from hushtable.query.weighing import Weighing
 
 NOTE = (
     "shrunken coefficients; the error is bounded from above:"
@@ -95,6 +95,7 @@ class ShrunkenCoefficients:
 
     note = NOTE
     estimate = False
+    adds_up = False
 
     @cached_property
     def _transform_reading(self) -> ProductReading:
@@ -141,7 +142,7 @@ class ShrunkenCoefficients:
 
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and its error."""
-        return weighed_value(self._reading(self._shrink), weighing), self.weighed_law(weighing)
+        return self._reading(self._shrink).weigh(weighing)[0], self.weighed_law(weighing)
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The error of a linear question; reads the coefficients, for they have a part."""
