@@ -24,6 +24,7 @@ from hushtable.cli.show import (
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
+    from hushtable.query.result import ResultTable
     from hushtable.release import Release
     from hushtable.release.accuracy import Accuracy
 
@@ -78,13 +79,13 @@ def query(
         from hushtable.release.export import export_table
 
         export_table(result, out)
-    if result.groups or len(result) != 1:
+    if result.groups or len(result) != 1 or len(result.measures) != 1:
         print_json(result.to_dict()) if as_json else print_result(result)
     elif as_json:
         row = result.rows()[0]
         print_json({**row, "confidence": confidence, "note": result.note})
     else:
-        _print_count(result.rows()[0], confidence)
+        _print_answer(result)
 
 
 def _is_select(sql: str) -> bool:
@@ -95,16 +96,20 @@ def _quoted(release: Release) -> str:
     return '"' + release.schema.name.replace('"', '""') + '"'
 
 
-def _print_count(row: dict[str, Any], confidence: float) -> None:
+def _print_answer(result: ResultTable) -> None:
+    """The one number that was asked for."""
     from hushtable.query.answer import show_number, show_percent
 
-    low, high = row["interval"]
+    error, (low, high) = float(result.stderr[0]), (float(end[0]) for end in result.bounds)
+    half = (high - low) / 2
+    value, first, last = (show_number(n, half) for n in (float(result.values[0]), low, high))
+    guess = "estimate: " if result.estimate else ""
+    level = show_percent(result.confidence)
     say(
-        f"{show_number(row['value'])}  ({'estimate: ' if row['estimate'] else ''}between"
-        f" {show_number(low)} and {show_number(high)} with {show_percent(confidence)} confidence;"
-        f" standard error {show_number(row['stderr'])})"
+        f"{value}  ({guess}between {first} and {last} with {level} confidence;"
+        f" standard error {show_number(error, error)})"
     )
-    if row["estimate"]:
+    if result.estimate:
         say(ESTIMATE)
 
 

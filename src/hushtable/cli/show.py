@@ -22,7 +22,7 @@ from hushtable.text import plain, plain_json
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TextColumn
 
-    from hushtable.query.result import ResultTable
+    from hushtable.query.result import Measure, ResultTable
     from hushtable.release import Release
 
 
@@ -102,22 +102,40 @@ def print_points(lines: Iterable[str]) -> None:
 
 def print_result(result: ResultTable, most: int = 1000) -> None:
     """Print the rows of a GROUP BY with their error bars."""
-    from hushtable.query.answer import show_number
-
-    lower, upper = result.bounds
-    halves, errors = result.half_widths, result.stderr
-    names = list(result.groups)
-    rows = []
-    for i in range(min(len(result), most)):
-        labels = ["NULL" if (v := column[i]) is None else v for column in result.groups.values()]
-        numbers = (result.values[i], errors[i], halves[i], lower[i], upper[i])
-        rows.append([*labels, *(show_number(float(number)) for number in numbers)])
-    head = [*names, result.count_name, "std. error", f"± {result.level}", "from", "to"]
-    print_table(None, head, rows, left=len(names))
+    shown = range(min(len(result), most))
+    columns: dict[str, list[Any]] = {
+        name: ["NULL" if (v := labels[i]) is None else v for i in shown]
+        for name, labels in result.groups.items()
+    }
+    names = len(columns)
+    for name, measure in result.measures.items():
+        columns |= _bar_columns(name, measure, result, len(shown))
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    heads = [head.split("\0")[0] for head in columns]
+    print_table(None, heads, rows, left=names)
     if len(result) > most:
         say(f"… {len(result) - most} more rows; -o FILE writes them all")
     if result.estimate:
         say(ESTIMATE)
+
+
+def _bar_columns(
+    name: str, measure: Measure, result: ResultTable, rows: int
+) -> dict[str, list[str]]:
+    """The columns of an aggregate: all that is known of one, less of each of several."""
+    from hushtable.query.answer import show_number
+
+    level = result.row_confidence
+    halves = measure.half_widths(level)
+    numbers = {name: measure.values, "std. error": measure.stderr, f"± {result.level}": halves}
+    if len(result.measures) > 1:
+        del numbers["std. error"]
+    else:
+        numbers |= dict(zip(("from", "to"), measure.bounds(level), strict=True))
+    return {
+        f"{head}\0{name}": [show_number(float(column[i]), halves[i]) for i in range(rows)]
+        for head, column in numbers.items()
+    }
 
 
 def warn(text: str) -> None:

@@ -90,8 +90,9 @@ class Answer:
         return float(self.value)
 
     def __str__(self) -> str:
-        half = show_number(self.law.half_width(0.95))
-        return f"{show_number(self.value)} ± {half} ({show_level(0.95, estimate=self.estimate)})"
+        half = self.law.half_width(0.95)
+        level = show_level(0.95, estimate=self.estimate)
+        return f"{show_number(self.value, half)} ± {show_number(half, half)} ({level})"
 
     __repr__ = __str__
 
@@ -112,13 +113,21 @@ def finite(number: float | int) -> float | int | None:
     return number if math.isfinite(number) else None
 
 
-def show_number(value: float) -> str:
-    """A number for people: whole numbers whole, others to a sensible digit."""
+def show_number(value: float, beside: float | None = None) -> str:
+    """A number for people: thousands apart, and without digits that its error `beside` it hides.
+
+    >>> show_number(35885.4, beside=240), show_number(0.12345, beside=0.02), show_number(1234.5)
+    ('35,885', '0.123', '1,234')
+    """
     if not math.isfinite(value):
         return "?" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if float(value).is_integer():
-        return str(int(value))
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+        return f"{int(value):,}"
+    if beside is not None and math.isfinite(beside) and beside > 0:
+        places = 1 - math.floor(math.log10(beside))  # two digits of the error
+    else:
+        places = 2 - math.floor(math.log10(abs(value)))  # three of its own
+    return f"{value:,.{max(places, 0)}f}"
 
 
 def show_percent(confidence: float) -> str:

@@ -354,8 +354,8 @@ class ResultTable:
         ]
         for name, measure in shown.measures.items():
             halves = measure.half_widths(self.row_confidence)
-            columns.append([plain(name), *map(show_number, _plain(measure.values))])
-            columns.append([f"± ({self.level})", *map(show_number, _plain(halves))])
+            columns.append([plain(name), *map(show_number, _plain(measure.values), halves)])
+            columns.append([f"± ({self.level})", *map(show_number, _plain(halves), halves)])
         lines = [list(line) for line in zip(*columns, strict=True)]
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)
