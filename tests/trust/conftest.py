@@ -19,7 +19,7 @@ from manifest_kinds import Published
 TESTS = Path(__file__).parent.parent
 
 # What the attacks have in common with the tests of each part.
-for part in ("evaluation", "privacy", "release"):
+for part in ("evaluation", "privacy", "query", "release"):
     sys.path.append(str(TESTS / part))
 sys.path.append(str(TESTS))
 

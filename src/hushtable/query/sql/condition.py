@@ -69,6 +69,7 @@ _COMPUTED: tuple[type[exp.Expression], ...] = (
     *(exp.Day, exp.Week, exp.DayOfWeek, exp.Left, exp.Right, exp.Substring),
 )
 """Functions that have few values, each on codes of its own."""
+DATE_PARTS = ("DATE_PART", "DATEPART")
 _MIRRORED: dict[Sign, Sign] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNKNOWN = Constant(None)
 
@@ -243,7 +244,10 @@ def _is_value(node: exp.Expression) -> bool:
 
 def _is_computed(node: exp.Expression) -> bool:
     """Whether a node is a function of attributes that has few values."""
-    return node.find(*_COMPUTED) is not None and node.find(exp.Column) is not None
+    if node.find(exp.Column) is None or isinstance(node, exp.Column):
+        return False
+    parts = any(called(part) in DATE_PARTS for part in node.find_all(exp.Anonymous))
+    return parts or node.find(*_COMPUTED) is not None
 
 
 def _text(node: exp.Expression) -> str | None:

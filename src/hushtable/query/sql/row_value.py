@@ -18,7 +18,7 @@ from hushtable.errors import QueryError
 from hushtable.query.box import CodeSet
 from hushtable.query.predicate import MAX_DEPTH, All, Any, Atom, Constant, Formula, Holds, Not
 from hushtable.query.sql import stepwise
-from hushtable.query.sql.condition import CONDITIONS, ConditionReader
+from hushtable.query.sql.condition import CONDITIONS, DATE_PARTS, ConditionReader
 from hushtable.query.sql.stepwise import Label, Near, Rounding, Stepwise
 from hushtable.query.sql.syntax import (
     called,
@@ -391,7 +391,7 @@ def _date_part(node: exp.Expression) -> tuple[exp.Expression | None, str]:
     """The column of a date of which a part is taken, and the part."""
     if isinstance(node, exp.Extract):
         return node.expression, str(node.this.name).lower()
-    if called(node) in ("DATE_PART", "DATEPART") and len(node.expressions) == 2:
+    if called(node) in DATE_PARTS and len(node.expressions) == 2:
         return node.expressions[1], str(node.expressions[0].name).lower()
     part = _PARTS.get(type(node).__name__)
     return (None, "") if part is None else (_unwrapped(node.this), part)
