@@ -314,7 +314,7 @@ def _derived(chance: Random, terms: list[str]) -> tuple[str, str, list[str]]:
     inner = f"SELECT {', '.join(['*', *columns])} FROM census{where}"
     names = [f"e{i}" for i in range(len(terms))]
     if chance.random() < 0.3:
-        inner = f"SELECT * FROM ({inner}) AS u"
+        inner = f"SELECT * FROM ({inner}) AS u WHERE {condition(chance, 0)}"
     if chance.random() < 0.5:
         return "t", f"WITH t AS ({inner}) ", names
     return f"({inner}) AS t", "", [chance.choice((name, f"t.{name}")) for name in names]
