@@ -318,7 +318,12 @@ def damaged(chance: Random) -> str:
     """A statement with a few tokens lost, doubled, swapped or put in; or nothing but tokens."""
     if chance.random() < 0.1:
         return " ".join(chance.choice(JUNK) for _ in range(chance.randrange(0, 15)))
-    tokens = TOKENS.findall(plain_statement(chance))
+    return disturbed(chance, plain_statement(chance), JUNK)
+
+
+def disturbed(chance: Random, sql: str, junk: tuple[str, ...]) -> str:
+    """A statement with a few tokens lost, doubled, swapped or put in."""
+    tokens = TOKENS.findall(sql)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         place = chance.randrange(len(tokens)) if tokens else 0
         match chance.randrange(4):
@@ -330,5 +335,5 @@ def damaged(chance: Random) -> str:
                 other = chance.randrange(len(tokens))
                 tokens[place], tokens[other] = tokens[other], tokens[place]
             case _:
-                tokens.insert(place, chance.choice(JUNK))
+                tokens.insert(place, chance.choice(junk))
     return chance.choice((" ", " ", " ", "\n", "")).join(tokens)

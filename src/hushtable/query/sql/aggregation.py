@@ -131,6 +131,7 @@ class AggregateReader:
     def _same(self, node: exp.Expression, depth: int) -> Aggregate:
         """What changes no number here: a cast to real numbers, NULLIF(…, 0), COALESCE(…, 0)."""
         if isinstance(node, exp.Cast):
+            refuse_extras(node, {"this", "to", "safe", "type", "_type"}, AGGREGATE_HELP)
             kind = node.to
             if kind.this.name not in _REAL_TYPES or kind.expressions:
                 raise QueryError(f"{met(node)} is not supported; cast aggregates to DOUBLE")
@@ -346,6 +347,7 @@ def _share_of(node: exp.Expression) -> tuple[exp.Expression, float] | None:
     """What a quantile is of, and its share."""
     match node:
         case exp.Median():
+            refuse_extras(node, {"this"}, AGGREGATE_HELP)
             return node.this, 0.5
         case exp.Quantile():
             return node.this, _share(node.args["quantile"])
@@ -353,6 +355,7 @@ def _share_of(node: exp.Expression) -> tuple[exp.Expression, float] | None:
             terms = node.expression.expressions
             if len(terms) != 1:
                 raise QueryError(f"{met(node)}: WITHIN GROUP (ORDER BY x) takes one attribute")
+            refuse_extras(terms[0], {"this", "desc", "nulls_first"}, AGGREGATE_HELP)
             share = _share(node.this.this)
             return terms[0].this, 1 - share if terms[0].args.get("desc") else share
         case exp.PercentileCont() | exp.PercentileDisc():
