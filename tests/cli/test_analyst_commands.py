@@ -30,6 +30,9 @@ def test_a_condition_alone_is_a_count(hush: Hush, shared: Path) -> None:
     release = shared / "census.release"
     whole = hush("query", release, f"{TOTAL} WHERE age < 30 AND sex = 'F'", "--json").json
     assert hush("query", release, "age < 30 AND sex = 'F'", "--json").json == whole
+    derived = "WITH women AS (SELECT * FROM census WHERE sex = 'F')"
+    of_women = f"{derived} SELECT COUNT(*) FROM women WHERE age < 30"
+    assert hush("query", release, of_women, "--json").json == whole
 
 
 def test_groups_come_as_rows_with_intervals(hush: Hush, shared: Path) -> None:

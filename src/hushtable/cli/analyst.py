@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def query(
 
 
 def _is_select(sql: str) -> bool:
-    return sql.lstrip().lstrip("(").lstrip()[:6].upper() in ("SELECT", "WITH", "WITH T")
+    return re.match(r"[\s(]*(SELECT|WITH)\b", sql, re.IGNORECASE) is not None
 
 
 def _quoted(release: Release) -> str:
