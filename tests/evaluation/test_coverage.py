@@ -31,6 +31,7 @@ from hushtable.families import find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.query.box import cells
+from hushtable.query.statistics.ratio import RatioLaw
 
 KINDS = {
     "the total",
@@ -45,9 +46,16 @@ KINDS = {
 }
 
 
-def attack(mechanism: Mechanism, releases: int, *, epsilon: str = "1") -> CoverageAttack:
+STATISTICS = {"shares", "sums", "means", "medians", "deviations", "differences"}
+
+
+def attack(
+    mechanism: Mechanism, releases: int, *, epsilon: str = "1", statistics: int = 0
+) -> CoverageAttack:
     entropy = SeededEntropy(7)
-    return CoverageAttack(mechanism, Fraction(epsilon), releases, lambda: EntropyNoise(entropy))
+    return CoverageAttack(
+        mechanism, Fraction(epsilon), releases, lambda: EntropyNoise(entropy), statistics
+    )
 
 
 def one_total() -> list[Case]:
@@ -60,7 +68,8 @@ def one_total() -> list[Case]:
 
 def test_all_kinds_of_questions_are_asked_of_tables_of_every_shape() -> None:
     cases = [case for name in MIDDLING for case in cases_of(middling(name), SHAPES)]
-    assert {question.kind for case in cases for question in case.questions} == KINDS
+    kinds = {question.kind for case in cases for question in case.questions}
+    assert kinds == KINDS | STATISTICS
     assert len(cases) == len(MIDDLING) * len(SHAPES)
     for case in cases:
         assert case.counts.shape == case.schema.shape and (case.counts >= 0).all()
@@ -101,12 +110,27 @@ def test_the_shapes_are_what_they_say() -> None:
 # ── what it finds ────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("kind", ["means", "shares"])
+def test_intervals_of_statistics_that_are_too_short_are_seen(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = next(cases_of(middling("census"), ["clusters"]))
+    asked = [question for question in case.questions if question.kind == kind]
+    few = [replace(case, questions=tuple(asked))]
+    attacked = attack(find_mechanism("basic"), 40, statistics=40)
+    monkeypatch.setattr(coverage, "CONFIDENCE_LEVELS", (ConfidenceLevel(0.9),))
+    assert not short(attacked.run(few, [{}]))
+    ends = RatioLaw.ends
+    monkeypatch.setattr(RatioLaw, "ends", lambda self, level: ends(self, level / 8))
+    assert short(attacked.run(few, [{}]))
+
+
 def test_the_truth_is_that_of_the_table() -> None:
     """With hardly any noise every interval is a point, and holds the truth."""
     case = next(cases_of(middling("census"), ["clusters"]))
-    found = attack(find_mechanism("basic"), 1, epsilon="1000").run([case], [{}])
+    found = attack(find_mechanism("basic"), 1, epsilon="1000", statistics=1).run([case], [{}])
     assert all(one.promised == one.kept > 0 for one in found)
-    assert {one.kind for one in found} == KINDS
+    assert {one.kind for one in found} == KINDS | STATISTICS
     wrong = replace(case, counts=case.counts + 1)
     moved = attack(Understated(find_mechanism("basic"), Fraction(1)), 1, epsilon="1000")
     content = moved._measured(wrong, {})

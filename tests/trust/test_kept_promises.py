@@ -44,7 +44,11 @@ def test_intervals_hold_as_often_as_they_promise(
     releases = size(1, 100 // SLOW.get(mechanism, 1))
     entropy = SeededEntropy(11)
     attack = CoverageAttack(
-        find_mechanism(mechanism), Fraction(epsilon), releases, lambda: EntropyNoise(entropy)
+        find_mechanism(mechanism),
+        Fraction(epsilon),
+        releases,
+        lambda: EntropyNoise(entropy),
+        statistics=size(0, 4, 1),
     )
     shapes = SHAPES[: size(1, len(SHAPES), 2)]
     cases = [case for name in MIDDLING for case in cases_of(middling(name), shapes)]

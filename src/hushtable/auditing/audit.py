@@ -374,7 +374,8 @@ class _Job:
         One that asks for more than it has makes no release; the exact check says so.
         """
         variants = [self.settings] if self.settings else VARIANTS.get(self.mechanism.name, [{}])
-        attack = CoverageAttack(self.mechanism, self.epsilon, releases, self._noise)
+        few = min(releases, max(1, releases // 10))
+        attack = CoverageAttack(self.mechanism, self.epsilon, releases, self._noise, few)
         with suppress(BudgetError):
             return attack.run(
                 [case for schema in schemas for case in cases_of(schema, shapes)],

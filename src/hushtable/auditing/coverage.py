@@ -172,6 +172,8 @@ class CoverageAttack:
     epsilon: Fraction
     releases: int
     noise: Callable[[], Noise]
+    statistics: int = 0
+    """How many of the releases are asked for means and the like, which takes longer."""
 
     def run(
         self,
@@ -207,7 +209,8 @@ class CoverageAttack:
                 content = self._measured(case, settings)
                 folder = Path(scratch, str(number))
                 release = self._stored(folder, case, content)
-                answers = [_answer(release, question) for question in case.questions]
+                slow = number < self.statistics
+                answers = [_answer(release, question, slow) for question in case.questions]
                 for i, one in enumerate(tried):
                     place = i // len(CONFIDENCE_LEVELS)
                     if (answer := answers[place]) is not None:
@@ -230,8 +233,13 @@ class CoverageAttack:
         return write_experiment(folder, case.schema, content, loss, mechanism=self.mechanism.name)
 
 
-def _answer(release: Release, question: CaseQuestion) -> ResultTable | None:
-    """None where a release of small tables has none that tells: what is refused is not promised."""
+def _answer(release: Release, question: CaseQuestion, slow: bool) -> ResultTable | None:
+    """None where a release of small tables has none that tells: what is refused is not promised.
+
+    Nor is anything promised of a slow question that is not asked.
+    """
+    if question.slow and not slow:
+        return None
     try:
         return release.answer(question.query)
     except QueryError:
@@ -246,7 +254,8 @@ def _inside(
     """Which intervals hold the truth, and which are estimates."""
     asked = replace(answer, confidence=level.confidence, simultaneous=level.together)
     low, high = asked.bounds
-    return (low <= truth) & (truth <= high), asked.estimates
+    nothing = np.isnan(truth.astype(np.float64))  # the mean of nobody
+    return (low <= truth) & (truth <= high) | nothing, asked.estimates
 
 
 # ── judging ──────────────────────────────────────────────────────────────────────────────────────

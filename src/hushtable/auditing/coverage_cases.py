@@ -17,10 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.evaluation.range_queries import random_ranges
+from hushtable.query.aggregate import (
+    Aggregate,
+    Arithmetic,
+    Count,
+    Mean,
+    Named,
+    Quantile,
+    Spread,
+    Sum,
+)
 from hushtable.query.batch import range_boxes
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.grouping import COUNT, Group, Query
-from hushtable.schema import Schema
+from hushtable.schema import IntegerRange, Schema
 
 CellCounts = NDArray[np.int64]
 
@@ -41,6 +51,8 @@ class CaseQuestion:
 
     kind: str
     query: Query
+    slow: bool = False
+    """Whether it takes so long that only a few releases are asked."""
 
     def words(self, row: int) -> str:
         """One of its rows, for people."""
@@ -116,6 +128,29 @@ def questions_of(schema: Schema) -> Iterator[CaseQuestion]:
         yield CaseQuestion("unions", Query(_union(schema.shape, random)))
     if len([size for size in schema.shape if size > 1]) > 2:
         yield from _of_two(schema)
+    yield from _statistics(schema)
+
+
+def _statistics(schema: Schema) -> Iterator[CaseQuestion]:
+    """Shares, and of the first attribute that has numbers: sums, means, medians and deviations."""
+    random = np.random.default_rng(5)
+    shape, whole = schema.shape, Box.full(schema.shape).sets
+    some = Count((_with(whole, {0: _codes(shape[0], random)}),))
+    asked: dict[str, Aggregate] = {"shares": Arithmetic("/", some, Count())}
+    numbers = [i for i, a in enumerate(schema.attributes) if isinstance(a.values, IntegerRange)]
+    for axis in numbers[:1]:
+        part = (_with(whole, {axis: _range(shape[axis], random)}),)
+        asked |= {
+            "sums": Sum(axis),
+            "means": Mean(axis),
+            "medians": Quantile(axis, 0.5),
+            "deviations": Spread(axis, root=True, sample=False),
+            "differences": Arithmetic("-", Mean(axis), Mean(axis, part)),
+        }
+    for kind, aggregate in asked.items():
+        aggregates = (Named(kind, aggregate),)
+        query = Query(_everything(schema), aggregates=aggregates, columns=(kind,))
+        yield CaseQuestion(kind, query, slow=True)
 
 
 def _of_two(schema: Schema) -> Iterator[CaseQuestion]:
