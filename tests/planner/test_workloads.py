@@ -103,6 +103,21 @@ def test_files_of_questions(tmp_path: Path) -> None:
     assert cells == [(3 * 84, 1.0), (2 * 84, 1.0)]
 
 
+def test_aggregates_are_asked_for_by_the_rows_that_they_are_of() -> None:
+    asked = from_sql(
+        "WITH t AS (SELECT * FROM people WHERE job <> 'miner' AND sex IS NOT NULL)"
+        " SELECT sex, AVG(age), COUNT(*) FILTER (WHERE age > 1) / COUNT(*) FROM t GROUP BY sex",
+        SCHEMA,
+    )
+    each = from_sql(
+        "job <> 'miner' AND sex = 'f'; job <> 'miner' AND sex = 'f' AND age > 1;"
+        "job <> 'miner' AND sex = 'm'; job <> 'miner' AND sex = 'm' AND age > 1",
+        SCHEMA,
+    )
+    assert {q.boxes for q in asked.questions} == {q.boxes for q in each.questions}
+    assert [q.weight for q in asked.questions] == [0.25] * 4
+
+
 def test_semicolons_and_dashes_in_labels_end_nothing() -> None:
     odd = {"name": "o", "kind": "nominal", "values": ["a;b", "c--d", "e"]}
     asked = from_sql("o = 'a;b'; o IN ('c--d', 'e') -- weight 2\n", schema_of(odd))

@@ -1,6 +1,13 @@
 """Small schemas that the query tests share, with every kind of attribute in them."""
 
+import pytest
+import sqlglot
+
 from hushtable.schema import Schema
+
+NEWER_PARSER = pytest.mark.skipif(
+    int(sqlglot.__version__.split(".")[0]) < 28, reason="older parsers do not read this"
+)
 
 CENSUS = Schema.from_dict(
     {

@@ -1,7 +1,7 @@
 """GROUP BY takes expressions, grouping sets, and columns of derived tables."""
 
 import pytest
-from query_schemas import CENSUS, HUGE
+from query_schemas import CENSUS, HUGE, NEWER_PARSER
 
 from hushtable.errors import QueryError
 from hushtable.query.aggregate import Mean
@@ -116,7 +116,7 @@ def test_a_trillion_values_fall_into_a_few_ranges_at_once():
         ("age, ROLLUP (age, grade)", ((0, 1), (0,), (0,))),
         ("ROLLUP ((age, grade))", ((0, 1), ())),
         ("ROLLUP (1), CUBE (2)", ((0, 1), (0,), (1,), ())),
-        ("GROUPING SETS (ROLLUP (age), grade)", ((0,), (), (1,))),
+        pytest.param("GROUPING SETS (ROLLUP (age), grade)", ((0,), (), (1,)), marks=NEWER_PARSER),
     ],
 )
 def test_grouping_sets_are_written_out(clause, sets):
@@ -138,12 +138,9 @@ def test_each_grouping_set_has_rows_of_its_own():
 
 
 def test_sets_that_would_be_too_many_are_refused():
-    for clause in (
-        "CUBE (" + ", ".join(f"age + {k}" for k in range(13)) + ")",
-        ", ".join(f"CUBE (age + {k}, age - {k + 1})" for k in range(6)),
-    ):
+    for clause in (f"CUBE ({'1, ' * 12} 1)", ", ".join(["CUBE (1, 2)"] * 6)):
         with pytest.raises(QueryError, match=r"at most 12 columns|more than 1000 grouping sets"):
-            parse_query(f"SELECT COUNT(*) FROM census GROUP BY {clause}", CENSUS)
+            parse_query(f"SELECT age, grade, COUNT(*) FROM census GROUP BY {clause}", CENSUS)
 
 
 def test_a_derived_table_has_the_rows_and_columns_that_it_says():
