@@ -131,6 +131,22 @@ def test_rows_that_were_chosen_by_their_counts_have_bars_for_all_of_them():
     assert table().ordered([Order(0), Order("count")], offset=1).simultaneous
 
 
+def test_all_measures_of_all_rows_hold_at_once():
+    """Also those of rows that were left out, by whatever measure they were chosen."""
+    plain = table()
+    two = ResultTable(plain.groups, {"a": plain.only, "b": plain.only, "c": plain.only})
+    for chosen in (
+        two.chosen(two.values > 4),
+        two.ordered([Order("b", True)], limit=2),
+        two.ordered([Order("b", True)], offset=1),
+        two.chosen(two.values > 4).ordered([Order(0)], limit=1),
+    ):
+        assert chosen.simultaneous and chosen.to_dict()["simultaneous"]
+        assert 1 - chosen.row_confidence == pytest.approx(0.05 / 18)
+        assert "all at once" in repr(chosen)
+        assert 1 - chosen.select(["age"], ["a"]).row_confidence == pytest.approx(0.05 / 6)
+
+
 def test_a_limit_does_not_narrow_simultaneous_bars():
     together = table(simultaneous=True)
     assert together.ordered([Order("count", True)], limit=1).half_widths[0] == max(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -26,10 +27,11 @@ from hushtable.query.aggregate import (
     Spread,
     Sum,
 )
-from hushtable.query.answer import Answer
+from hushtable.query.answer import Answer, Source
 from hushtable.query.law import NoiseSum
 from hushtable.query.sql import parse_where
 from hushtable.query.statistics import statistic
+from hushtable.query.statistics.linear import one_side
 from hushtable.query.statistics.quantile import isotonic
 from hushtable.schema import Schema
 
@@ -46,6 +48,7 @@ SCHEMA = Schema.from_dict(
 )
 SHAPE = SCHEMA.shape
 AGE, PAY, SEX = range(3)
+SEX_F = 0
 EVERY = parse_where("", SCHEMA)
 WOMEN = parse_where("sex = 'F'", SCHEMA)
 NOISE = DiscreteLaplace(Fraction(3))
@@ -175,9 +178,9 @@ def test_an_interval_of_a_mean_has_all_that_noise_allows_and_hardly_more(
 
     def allowed(mean: float) -> bool:
         weights = AGES - mean
-        return abs(float((weights * counts).sum())) <= reach(weights, 1 - CONFIDENCE)
+        return abs(float((weights * counts).sum())) <= reach(weights, 0.9 * (1 - CONFIDENCE))
 
-    if counts.sum() <= reach(np.ones(SHAPE), 1 - CONFIDENCE):
+    if counts.sum() <= reach(np.ones(SHAPE), 0.1 * (1 - CONFIDENCE)):
         assert (low, high) == (10, 17)
         return
     middle, half = (low + high) / 2, (high - low) / 2
@@ -198,8 +201,11 @@ def test_a_share_has_all_that_noise_allows_and_hardly_more(seed: int, most: int)
 
     def allowed(share: float) -> bool:
         weights = is_woman - share
-        return abs(float((weights * counts).sum())) <= reach(weights, 1 - CONFIDENCE)
+        return abs(float((weights * counts).sum())) <= reach(weights, 0.9 * (1 - CONFIDENCE))
 
+    if counts.sum() <= reach(np.ones(SHAPE), 0.1 * (1 - CONFIDENCE)):
+        assert (low, high) == (0, 1)
+        return
     assert 0 <= low <= high <= 1
     middle, half = (low + high) / 2, (high - low) / 2
     assert all(allowed(middle + place * half) for place in (-0.97, 0.0, 0.97))
@@ -268,6 +274,175 @@ def test_nothing_is_known_of_a_mean_of_nobody() -> None:
     assert low == 0 and high >= 3.5
 
 
+def coin(counts: list[int], noise: Fraction, confidence: float) -> tuple[float, float]:
+    """The interval of the share of ones."""
+    schema = Schema.from_dict(
+        {
+            "name": "t",
+            "budget": "9",
+            "attribute": [{"name": "x", "kind": "ordinal", "range": [0, 1]}],
+        }
+    )
+    read = reader(np.array(counts), DiscreteLaplace(noise))
+    found = statistic(read, schema, Mean(0), parse_where("", schema))
+    return found.interval(confidence)
+
+
+def test_what_noise_allows_is_inside_though_what_is_nearer_is_not() -> None:
+    """S − r·C is a sum of few whole noises: for r = 1/3 it reaches further than for r = 0.36."""
+    low, high = coin([3, 4], Fraction(21, 8), 0.5)
+    assert low <= 1 / 3 <= high
+
+
+def test_a_ratio_is_possible_though_the_noisy_one_is_not() -> None:
+    """The interval of −2/40 has no end that is beyond the other."""
+    assert coin([42, -2], Fraction(1, 2), 0.5) == (0, 0)
+    assert coin([-2, 42], Fraction(1, 2), 0.5) == (1, 1)
+
+
+def test_an_interval_around_no_middle_is_shown_as_far_as_it_goes() -> None:
+    """From 1 to 5, the value is 1.6: ± 2 would leave much of the upper half out."""
+    for aggregate in (Quantile(PAY, 0.3), Mean(PAY), Sum(PAY), Spread(PAY, root=True)):
+        found = asked(table(4, 90), aggregate)
+        low, high = found.interval()
+        half = found.law.half_width(0.95)
+        assert found.value - half <= low <= high <= found.value + half
+        assert half == max(found.value - low, high - found.value)
+    shown = asked(np.zeros(SHAPE, np.int64), Mean(AGE))
+    assert str(shown) == "? ± ∞ (95 %)"
+
+
+def test_a_deviation_of_one_value_is_none() -> None:
+    few = table(1, 2)
+    assert asked(few, Spread(AGE), "age = 12").interval() == (0, 0)
+
+
 def test_sums_that_rise_are_left_alone_and_others_averaged() -> None:
     assert isotonic(np.array([1.0, 2.0, 5.0])).tolist() == [1, 2, 5]
     assert isotonic(np.array([3.0, 1.0, 2.0, 9.0, 7.0])).tolist() == [2, 2, 2, 8, 8]
+
+
+def test_a_quantile_between_two_rows_is_inside() -> None:
+    counts = np.zeros(SHAPE, np.int64)
+    counts[0, 0, 0] = counts[7, 0, 0] = 1
+    for share in (0.4, 0.6):
+        low, high = asked(counts, Quantile(AGE, share), noise=NONE).interval()
+        assert low <= np.quantile([10, 17], share) <= high
+
+
+def test_a_quantile_of_a_long_axis_has_what_two_stages_allow() -> None:
+    schema = Schema.from_dict(
+        {
+            "name": "t",
+            "budget": "9",
+            "attribute": [{"name": "x", "kind": "ordinal", "range": [0, 149]}],
+        }
+    )
+    counts = np.random.default_rng(5).poisson(3, 150)
+    places = np.arange(150)
+    found = statistic(reader(counts), schema, Quantile(0, 0.5), parse_where("", schema))
+    low, high = found.interval(CONFIDENCE)
+    tests = [(places <= place) - 0.5 for place in places]
+    sums = np.array([(weights * counts).sum() for weights in tests])
+    reaches = np.array([reach(weights, (1 - CONFIDENCE) / 2) for weights in tests])
+    enough = sums + reaches >= -0.5
+    not_too_many = sums - reaches <= 0.5
+    assert low <= places[enough].min() and high >= places[not_too_many].max()
+
+
+def test_a_spread_is_that_about_any_mean_that_may_be() -> None:
+    counts = table(2, 40)
+    low, high = asked(counts, Spread(AGE, sample=False)).interval(CONFIDENCE)
+    each = 1 - (1 - CONFIDENCE) / 2
+    for mean in np.linspace(*asked(counts, Mean(AGE)).interval(each), 23).tolist():
+        for spread in (*np.linspace(0, low, 9)[:-1], *np.linspace(high, 3 * high, 9)[1:]):
+            weights = (AGES - mean) ** 2 - spread
+            assert abs((weights * counts).sum()) > reach(weights, 0.9 * (1 - each))
+
+
+def test_less_of_bins_is_between_their_ends_too() -> None:
+    low, high = asked(table(2), Sum(PAY)).interval()
+    less = asked(table(2), Arithmetic("*", Number(-1), Sum(PAY)))
+    assert less.interval() == pytest.approx((-high, -low))
+
+
+def test_what_is_made_of_two_answers_has_all_that_they_allow() -> None:
+    counts = table(2, 400)
+    one, other = (asked(counts, Mean(AGE), f"sex = '{sex}'") for sex in "FM")
+    for made in (one + other, one * other, one - other, one / other):
+        assert one.source is not other.source and made.source is None
+    level = 1 - (1 - CONFIDENCE) / 2
+    (a, b), (c, d) = one.interval(level), other.interval(level)
+    assert (one + other).interval(CONFIDENCE) == pytest.approx((a + c, b + d))
+    assert (one - other).interval(CONFIDENCE) == pytest.approx((a - d, b - c))
+    assert (one * other).interval(CONFIDENCE) == pytest.approx((a * c, b * d))
+    assert (one / other).interval(CONFIDENCE) == pytest.approx((a / d, b / c))
+
+
+# ── skewed errors ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """An error by which a count may be too small, and not too large."""
+
+    most: float
+    variance: float = 1.0
+    estimate: bool = False
+
+    def margins(self, confidence: float) -> tuple[float, float]:
+        return 0.0, self.most / (1 - confidence)
+
+    def half_width(self, confidence: float) -> float:
+        return self.margins(confidence)[1]
+
+
+@dataclass(frozen=True)
+class WomenMissing:
+    """A reader that counts 500 women and 500 men, and may have missed women."""
+
+    def count(self, boxes: Any) -> tuple[float, TooFew]:
+        women = [SEX_F in box.sets[SEX] for box in boxes]
+        men = [1 in box.sets[SEX] for box in boxes]
+        return 500.0 * (any(women) + any(men)), TooFew(5.0 if any(women) else 0.0)
+
+    def group(self, boxes: Any, cuts: Any) -> Any:
+        raise AssertionError
+
+
+def test_each_side_of_a_skewed_error_has_half_of_the_chance() -> None:
+    assert one_side(TooFew(5.0), 0.9) == pytest.approx((0, 100))
+    symmetric = NoiseSum.of(NOISE, 3)
+    assert one_side(symmetric, 0.9) == (symmetric.half_width(0.9),) * 2
+
+
+def test_a_ratio_of_skewed_errors_goes_further_where_they_do() -> None:
+    found = statistic(WomenMissing(), SCHEMA, Arithmetic("/", Count(WOMEN), Count()), EVERY)
+    low, high = found.interval(CONFIDENCE)
+    assert found.value == 0.5
+    assert 0.499 < low <= 0.5 and high > 0.52
+
+
+# ── answers of two draws of noise ────────────────────────────────────────────────────────────────
+
+
+def drawn(*draw: str) -> Answer:
+    """A count of one cell, by a release of its own."""
+    counts = table(1)
+    one_cell = parse_where("age = 12 AND pay < 1 AND sex = 'F'", SCHEMA)
+    value, law = reader(counts).count(one_cell)
+    return Answer(value, law, source=Source(reader(counts), one_cell, draw or None))
+
+
+def test_only_other_draws_have_other_noise() -> None:
+    """A release that is opened twice has the same noise twice: it does not average out."""
+    one = drawn("a")
+    alike = 2 * one.law.half_width(CONFIDENCE)
+    for other in (drawn("a"), drawn()):
+        for both in (one + other, other + one, one - other):
+            low, high = both.interval(CONFIDENCE)
+            assert high - both.value >= alike and both.value - low >= alike
+    other = drawn("b")
+    both = one + other
+    assert isinstance(both.law, NoiseSum) and both.law.half_width(CONFIDENCE) < alike
+    assert both.law.variance == pytest.approx(one.law.variance + other.law.variance)

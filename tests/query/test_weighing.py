@@ -192,6 +192,20 @@ def test_sums_of_counts_add_up_the_intervals_of_cells_that_count_alike(data: st.
     assert law.margins(0.9) == pytest.approx((expected, expected))
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-15, 1e-13, 1e-6, 1e6, 1e12])
+def test_the_unit_of_values_does_not_matter(unit: float) -> None:
+    """Small values are not taken for what is left of rounding."""
+    matrix = np.array([300, 200, 100, 50])
+    plain = NoisyCells(lambda *cut: matrix[cut], NOISE)
+    coefficients = reader((AXES[0],), np.arange(AXES[0].coefficients) * 7)
+    for read, size in ((plain, 4), (CountsAlone(plain), 4), (coefficients, AXES[0].size)):
+        box, values = Box.full((size,)), np.arange(1.0, 1 + size)
+        value, law = weigh(read, summed((box,), 0, values))
+        small, its = weigh(read, summed((box,), 0, values * unit))
+        assert small / unit == pytest.approx(value)
+        assert its.half_width(0.9) / unit == pytest.approx(law.half_width(0.9))
+
+
 def test_what_cancels_counts_nothing() -> None:
     cells = NoisyCells(lambda *cut: np.zeros((3, 4), np.int64)[cut], NOISE)
     box = Box.full((3, 4))
@@ -199,3 +213,24 @@ def test_what_cancels_counts_nothing() -> None:
     for reading in (cells, CountsAlone(cells)):
         value, law = weigh(reading, both)
         assert (value, law.variance, law.half_width(0.999)) == (0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Lopsided:
+    """An error by which a count may be too small, and not too large."""
+
+    variance: float = 1.0
+    estimate: bool = False
+
+    def margins(self, confidence: float) -> tuple[float, float]:
+        return 0.0, 1 / (1 - confidence)
+
+    def half_width(self, confidence: float) -> float:
+        return self.margins(confidence)[1]
+
+
+def test_a_negative_weight_swaps_the_sides_of_a_skewed_error() -> None:
+    assert AddedLaws(((2.0, Lopsided()),)).margins(0.9) == pytest.approx((0, 20))
+    assert AddedLaws(((-2.0, Lopsided()),)).margins(0.9) == pytest.approx((20, 0))
+    both = AddedLaws(((-2.0, Lopsided()), (3.0, Lopsided())))
+    assert both.margins(0.9) == pytest.approx((40, 60))

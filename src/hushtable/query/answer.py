@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of
+
+
+class Source(NamedTuple):
+    """Where an answer is from."""
+
+    reader: Any
+    """Who answered …"""
+    asked: Any
+    """… what: boxes of which the rows were counted, or another form of a question."""
+    draw: tuple[str, ...] | None = None
+    """The draw of the noise, where it is known to be unlike every other."""
+
+    def is_stranger_of(self, other: Source) -> bool:
+        """Whether they surely have no noise in common.
+
+        A release may be opened twice, copied or read in two ways, and not be another one.
+        """
+        return None not in (self.draw, other.draw) and self.draw != other.draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +41,8 @@ class Answer:
     law: NoiseLaw
     note: str = ""
     """Where the value and its error come from."""
-    source: Any = field(default=None, repr=False, compare=False)
-    """What was asked of which reader, for arithmetic: answers of one release share their noise."""
+    source: Source | None = field(default=None, repr=False, compare=False)
+    """What was asked of whom, for arithmetic: answers of one release share their noise."""
 
     @property
     def stderr(self) -> float:

@@ -28,7 +28,8 @@ MOST_WEIGHED = 2**22
 MOST_CLASSES = 2**24
 # Boxes that an answer may be made of, where a reader knows counts alone.
 MOST_BOXES = 2**14
-# Weights are compared to so many digits: what is left of rounding is none.
+# Weights are compared to so many digits: what is left of rounding is none. Where all are small, so
+# are their differences.
 _DIGITS = 12
 
 
@@ -147,10 +148,15 @@ def code_classes(weighing: Weighing, axis: int) -> tuple[Floats, Integers]:
 
 def unique_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Columns that differ by more than rounding, and which of them each one is."""
-    _, first, which = np.unique(
-        columns.round(_DIGITS), axis=1, return_index=True, return_inverse=True
-    )
+    rounded = np.stack([row * _grown(row) for row in columns]).round(_DIGITS)
+    _, first, which = np.unique(rounded, axis=1, return_index=True, return_inverse=True)
     return columns[:, first], which.reshape(-1)
+
+
+def _grown(weights: NDArray[Any]) -> float:
+    """A power of two that makes the largest of small weights about one; large ones are left."""
+    _, exponent = math.frexp(float(np.abs(weights).max(initial=0.0)))
+    return math.ldexp(1.0, -max(min(exponent, 0), -1000))
 
 
 def _runs(weighing: Weighing, axis: int) -> tuple[Integers, Floats]:
@@ -245,9 +251,11 @@ def _boxes_by_weight(weighing: Weighing) -> dict[float, Boxes]:
     if np.count_nonzero(weights) > MOST_BOXES:
         raise QueryError("the question has too many different weights; ask for its parts")
     found: dict[float, list[Box]] = {}
-    for place in zip(*np.nonzero(weights.round(_DIGITS)), strict=True):
+    grown = _grown(weights)
+    rounded = (weights * grown).round(_DIGITS) / grown
+    for place in zip(*np.nonzero(rounded), strict=True):
         box = Box(tuple(of[number] for of, number in zip(sets, place, strict=True)))
-        found.setdefault(float(weights[place].round(_DIGITS)), []).append(box)
+        found.setdefault(float(rounded[place]), []).append(box)
     return {weight: tuple(boxes) for weight, boxes in found.items()}
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import QueryError
 from hushtable.query.aggregate import Aggregate, Arithmetic, Count, Mean, Quantile, Sum
-from hushtable.query.answer import Answer, unrounded
+from hushtable.query.answer import Answer, Source, unrounded
 from hushtable.query.answering import answer_query
 from hushtable.query.batch import (
     WORTH_A_TABLE,
@@ -142,7 +142,7 @@ class Release:
         boxes = parse_where(where or "", self.schema)
         reader = self._answering(estimate)
         value, law = reader.count(boxes)
-        return Answer(value, law, _note((law,), self.reader), (reader, boxes))
+        return Answer(value, law, _note((law,), self.reader), Source(reader, boxes, self._draw))
 
     def sum(self, attribute: str, where: str | None = None, *, estimate: bool = False) -> Answer:
         """The sum of an attribute's values, as the schema clips them, over rows that have one."""
@@ -178,7 +178,18 @@ class Release:
         from hushtable.query.sql import parse_where
 
         rows = parse_where(where or "", self.schema)
-        return statistic(self._answering(estimate), self.schema, aggregate, rows)
+        answer = statistic(self._answering(estimate), self.schema, aggregate, rows)
+        source = answer.source and answer.source._replace(draw=self._draw)
+        return replace(answer, note=_note((answer.law,), self.reader), source=source)
+
+    @property
+    def _draw(self) -> tuple[str, ...] | None:
+        """What tells its noise from that of others: what it was paid for, but for experiments.
+
+        Noise that was injected may be that of another release.
+        """
+        paid = self.manifest.get("reservation"), self.manifest.get("ledger")
+        return tuple(map(str, paid)) if self.private and all(paid) else None
 
     def _axis(self, attribute: str) -> int:
         if not isinstance(attribute, str):

@@ -4,6 +4,7 @@ from hushtable.query.law.interval import (
     NoiseLaw,
     SkewedLaw,
     checked_confidence,
+    farther_end,
     margins_of,
     simultaneous,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "NoiseSum",
     "SkewedLaw",
     "checked_confidence",
+    "farther_end",
     "margins_of",
     "simultaneous",
     "wider_quantile",

@@ -47,6 +47,13 @@ class EndsLaw(NoiseLaw, Protocol):
         ...
 
 
+def farther_end(value: float, ends: tuple[float, float]) -> float:
+    """How far an interval reaches from a value, which need not be in its middle: value ± this has
+    all of it. From what is not a number, nothing is near."""
+    low, high = ends
+    return math.inf if math.isnan(value) else max(value - low, high - value)
+
+
 def margins_of(law: NoiseLaw, confidence: float) -> tuple[float, float]:
     """How far an interval reaches below the value, and how far above."""
     sides = getattr(type(law), "margins", None)  # a check of the whole protocol takes far longer

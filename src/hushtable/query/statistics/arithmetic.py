@@ -1,7 +1,7 @@
 """Arithmetic of aggregates, and of answers: what is linear stays so as long as it can.
 
 Answers of one release have noise in common; as linear questions, or as ratios of them, they are
-combined before their law is looked for. Answers of two releases have none.
+combined before their law is looked for. Answers of two draws of noise have none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from hushtable.errors import QueryError
 from hushtable.query.aggregate import Sign
-from hushtable.query.answer import Answer
+from hushtable.query.answer import Answer, Source
 from hushtable.query.law import NoiseSum
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.combined import CombinedLaw
@@ -23,12 +23,12 @@ Form = Linear | Ratio | Answer
 """What an aggregate comes to: a linear question, a ratio of two, or an answer of another kind."""
 
 
-def answered(reader: Answering, form: Form) -> Answer:
+def answered(reader: Answering, form: Form, draw: tuple[str, ...] | None = None) -> Answer:
     """The answer to what was asked, in whichever form it is."""
     if isinstance(form, Answer):
         return form
     value, law = form.answer(reader)
-    return Answer(value, law, getattr(reader, "note", ""), (reader, form))
+    return Answer(value, law, getattr(reader, "note", ""), Source(reader, form, draw))
 
 
 def joined(reader: Answering, sign: Sign, left: Form, right: Form) -> Form:
@@ -58,10 +58,10 @@ def joined(reader: Answering, sign: Sign, left: Form, right: Form) -> Form:
 def calculated(sign: Sign, left: Answer | float, right: Answer | float) -> Answer:
     """Arithmetic of answers, or of one and a number."""
     answers = [operand for operand in (left, right) if isinstance(operand, Answer)]
-    readers = [answer.source[0] for answer in answers if answer.source is not None]
-    if readers and all(_may_join(operand, readers[0]) for operand in (left, right)):
-        form = joined(readers[0], sign, _form(left), _form(right))
-        return answered(readers[0], form)
+    sources = [answer.source for answer in answers if answer.source is not None]
+    if sources and all(_may_join(operand, sources[0].reader) for operand in (left, right)):
+        reader, _, draw = sources[0]
+        return answered(reader, joined(reader, sign, _form(left), _form(right)), draw)
     return _apart(sign, _as_answer(left), _as_answer(right))
 
 
@@ -69,13 +69,14 @@ def _may_join(operand: Answer | float, reader: Answering) -> bool:
     """Whether an operand is a number, or an answer of this reader."""
     if not isinstance(operand, Answer):
         return True
-    return operand.source is not None and operand.source[0] is reader
+    return operand.source is not None and operand.source.reader is reader
 
 
 def _form(operand: Answer | float) -> Form:
     if not isinstance(operand, Answer):
         return Linear.exactly((), float(operand))
-    asked = operand.source[1]
+    assert operand.source is not None  # they may be joined
+    asked: Any = operand.source.asked
     return Linear.count(asked) if isinstance(asked, tuple) else asked
 
 
@@ -86,11 +87,11 @@ def _as_answer(operand: Answer | float) -> Answer:
 def _apart(sign: Sign, left: Answer, right: Answer) -> Answer:
     """Arithmetic of answers that are not both linear questions of one release."""
     law = CombinedLaw(sign, left, right)
-    sources = [answer.source[0] for answer in (left, right) if answer.source is not None]
-    strangers = len(sources) == 2 and sources[0] is not sources[1]
+    one, other = left.source, right.source
+    strangers = one is not None and other is not None and one.is_stranger_of(other)
     match sign, left.law, right.law:
-        case "+" | "-", NoiseSum() as one, NoiseSum() as other if strangers:
-            both = NoiseSum.weighted(_added(_terms(one), _terms(other)))
+        case "+" | "-", NoiseSum() as mine, NoiseSum() as theirs if strangers:
+            both = NoiseSum.weighted(_added(_terms(mine), _terms(theirs)))
             return Answer(law.value, both, left.note)
     return Answer(law.value, law, left.note)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hushtable.query.aggregate import Sign
 from hushtable.query.answer import Answer
-from hushtable.query.law import simultaneous
+from hushtable.query.law import farther_end, simultaneous
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class CombinedLaw:
         return self.left.estimate or self.right.estimate
 
     def half_width(self, confidence: float) -> float:
-        low, high = self.ends(confidence)
-        return (high - low) / 2
+        """As far as the farther end."""
+        return farther_end(self.value, self.ends(confidence))
 
     def ends(self, confidence: float) -> tuple[float, float]:
         """What any two values of the operands' intervals make."""

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from hushtable.query.box import Boxes
-from hushtable.query.law import NoiseLaw, margins_of
+from hushtable.query.law import NoiseLaw, farther_end, margins_of
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.values import CodeValues
 from hushtable.query.weighing import Weighing, counted, scaled, summed, weigh
@@ -71,7 +71,7 @@ class Linear:
         value, law = weigh(reader, self.middle)
         if self.exact:
             return value + self.offset, law
-        return value + self.offset, BinnedLaw(reader, self, law)
+        return value + self.offset, BinnedLaw(reader, self, value + self.offset, law)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,7 @@ class BinnedLaw:
 
     reader: Answering
     linear: Linear
+    value: float
     noise: NoiseLaw
 
     @property
@@ -92,8 +93,8 @@ class BinnedLaw:
         return self.noise.estimate
 
     def half_width(self, confidence: float) -> float:
-        low, high = self.ends(confidence)
-        return (high - low) / 2
+        """As far as the farther end."""
+        return farther_end(self.value, self.ends(confidence))
 
     def ends(self, confidence: float) -> tuple[float, float]:
         """From the least sum, less its noise, to the largest and its noise: each misses half."""

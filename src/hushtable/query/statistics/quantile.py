@@ -22,7 +22,7 @@ from hushtable.arrays import Floats
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import all_codes
 from hushtable.query.grouping import projection
-from hushtable.query.law import NoiseLaw
+from hushtable.query.law import NoiseLaw, farther_end
 from hushtable.query.reader import Answering, Reader
 from hushtable.query.statistics.linear import one_side
 from hushtable.query.statistics.values import CodeValues
@@ -81,8 +81,8 @@ class QuantileLaw:
         return bool(len(self._codes)) and self._test(len(self._codes) - 1)[1].estimate
 
     def half_width(self, confidence: float) -> float:
-        low, high = self.ends(confidence)
-        return (high - low) / 2
+        """As far as the farther end."""
+        return farther_end(self.value, self.ends(confidence))
 
     def ends(self, confidence: float) -> tuple[float, float]:
         """The least and the largest value that may be the quantile."""

@@ -2,9 +2,10 @@
 
 For the true ratio r, S − r·C is nothing but noise, whose law is known for every r. The interval has
 all r for which it may be (Fieller's theorem with the exact law in the place of the normal one).
-Symmetric, unimodal noise reaches as far as a norm of its weights says, so that what is excluded on
-either side of S/C is all there is beyond. If C may be zero there is no telling, and the interval is
-all that counts of zero or more allow.
+How far noise reaches is no smooth function of r, for it is of whole counts. But as long as the
+noise of C is less than C, that of S − r·C changes by less than C for every one of r: so what lies
+beyond an r that is excluded is excluded too. A small part of the chance of missing pays for this.
+If C may be zero there is no telling, and the interval is all that counts of zero or more allow.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.query.law import NoiseLaw, margins_of
+from hushtable.query.law import NoiseLaw, farther_end, margins_of
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear, one_side
 from hushtable.query.weighing import (
@@ -33,6 +34,8 @@ from hushtable.query.weighing import (
 # How closely an end is found, beside how far it is away.
 _CLOSE = 1e-3
 _STEPS = 40
+# The part of the chance of missing that is for C to be off by more than there is of it.
+_FOR_COUNT = 0.1
 
 Ends = tuple[float, float]
 
@@ -98,19 +101,20 @@ class RatioLaw:
         return law.estimate or self._below[1].estimate
 
     def half_width(self, confidence: float) -> float:
-        low, high = self.ends(confidence)
-        return (high - low) / 2
+        """As far as the farther end."""
+        return farther_end(self.value, self.ends(confidence))
 
     def ends(self, confidence: float) -> Ends:
         """All ratios that may be the true one."""
         count, law = self._below
-        possible = self._possible
-        if count - margins_of(law, confidence)[0] <= 0:
-            low, high = possible
+        least, most = self._possible
+        miss = 1 - confidence
+        if count <= max(margins_of(law, 1 - _FOR_COUNT * miss)):
+            low, high = least, most
         else:
-            low = self._end(self.ratio.top.low, confidence, -1)
-            high = self._end(self.ratio.top.high, confidence, 1)
-            low, high = max(low, possible[0]), min(high, possible[1])
+            level = 1 - (1 - _FOR_COUNT) * miss
+            low = min(max(self._end(self.ratio.top.low, level, -1), least), most)
+            high = max(min(self._end(self.ratio.top.high, level, 1), most), least)
         return low + self.ratio.offset, high + self.ratio.offset
 
     def _end(self, top: Weighing, confidence: float, side: int) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.query.box import Boxes
-from hushtable.query.law import margins_of, simultaneous
+from hushtable.query.law import farther_end, margins_of, simultaneous
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.ratio import Ratio, RatioLaw
@@ -75,8 +75,8 @@ class SpreadLaw:
         return self._mean.estimate
 
     def half_width(self, confidence: float) -> float:
-        low, high = self.ends(confidence)
-        return (high - low) / 2
+        """As far as the farther end."""
+        return farther_end(self.value, self.ends(confidence))
 
     def ends(self, confidence: float) -> tuple[float, float]:
         """The least and the largest spread that some mean, and the noise of squares, allow."""
@@ -88,7 +88,8 @@ class SpreadLaw:
         found = [self._squares(mean).ends(each) for mean in means.tolist()]
         between = ((last - first) / (_MEANS - 1)) ** 2 / 4
         low = max(min(low for low, _ in found) - 2 * between, 0.0)
-        high = (max(high for _, high in found) + 2 * between) * self._correction(each)
+        high = max(high for _, high in found) + 2 * between
+        high = high * self._correction(each) if high > 0 else 0.0
         return (math.sqrt(low), math.sqrt(high)) if self.root else (low, high)
 
     def _correction(self, confidence: float) -> float:
