@@ -163,6 +163,28 @@ class Plan:
             f" ± {best.margin():.3g} at 95 %"
         )
 
+    def _repr_html_(self) -> str:
+        from hushtable.planner.html import plan_html
+
+        return plan_html(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the forecast errors of every mechanism, by matplotlib, and return the Axes.
+
+        A point is the mean error, its bar goes from the questions with the least error to those
+        with the most, by how many attributes they name.
+        """
+        from hushtable.planner.picture import draw_errors
+
+        return draw_errors(self, ax)
+
+    def chart(self) -> Any:
+        """The same as an Altair chart; needs the extra `hushtable[notebook]`."""
+        from hushtable.planner.chart import plan_spec
+        from hushtable.query.chart import to_altair
+
+        return to_altair(plan_spec(self))
+
 
 def plan(
     schema: Schema,

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of
 
+ESTIMATE = "these intervals may hold less often than they say"
+"""What it means that an interval is an estimate."""
+
 
 class Source(NamedTuple):
     """Where an answer is from."""
@@ -113,6 +116,11 @@ class Answer:
         return f"{show_number(self.value, half)} ± {show_number(half, half)} ({level})"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from hushtable.query.html import answer_html
+
+        return answer_html(self)
 
 
 def _calculated(sign: Any, left: Any, right: Any) -> Answer:

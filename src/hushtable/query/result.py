@@ -261,6 +261,10 @@ class ResultTable:
         keys[nulls] = -beyond if term.nulls_first else beyond
         return keys
 
+    def first(self, rows: int) -> ResultTable:
+        """The first rows, with the intervals that they have among all."""
+        return self._taken(np.arange(min(len(self), rows)))
+
     def _taken(self, picks: NDArray[np.intp]) -> ResultTable:
         return replace(
             self,
@@ -347,7 +351,7 @@ class ResultTable:
         return arrow.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        shown = self._taken(np.arange(min(len(self), SHOWN_ROWS)))
+        shown = self.first(SHOWN_ROWS)
         columns = [
             [plain(name), *map(_show_label, _plain(labels))]
             for name, labels in shown.groups.items()
@@ -360,6 +364,30 @@ class ResultTable:
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)
         return text + (f"\n… {hidden} more rows" if hidden else "")
+
+    def _repr_html_(self) -> str:
+        from hushtable.query.html import table_html
+
+        return table_html(self)
+
+    # ── pictures ─────────────────────────────────────────────────────────────────────────────────
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the table with its error bars, by matplotlib, and return the Axes.
+
+        Categories become bars; numbers, dates and bins a line with a band; two group columns a heat
+        map, in which cells whose interval holds zero are faded. Several aggregates have Axes each,
+        which come as an array: `ax`, if given, must then be as many.
+        """
+        from hushtable.query.picture import draw_table
+
+        return draw_table(self, ax)
+
+    def chart(self) -> Any:
+        """The same as an Altair chart; needs the extra `hushtable[notebook]`."""
+        from hushtable.query.chart import table_spec, to_altair
+
+        return to_altair(table_spec(self))
 
 
 def _finite(column: NDArray[Any]) -> list[Any]:

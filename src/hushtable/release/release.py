@@ -72,6 +72,11 @@ class Release:
     def __repr__(self) -> str:
         return f"<Release of {self.schema.name!r} by {self.mechanism}, ε = {self.epsilon}>"
 
+    def _repr_html_(self) -> str:
+        from hushtable.release.html import release_html
+
+        return release_html(self)
+
     @property
     def manifest(self) -> dict[str, Any]:
         """What its manifest.json says, every field of the type it should have."""

@@ -215,6 +215,11 @@ class Schema:
         """The attribute of that name."""
         return self.attributes[self.index(name)]
 
+    def _repr_html_(self) -> str:
+        from hushtable.schema.html import schema_html
+
+        return schema_html(self)
+
 
 def check_name(name: Any, what: str) -> None:
     """Refuse names that no column can have."""

@@ -1,0 +1,177 @@
+"""Tables of answers as Vega-Lite specifications, which Altair and web pages draw.
+
+A specification is plain values: all of its data is in it, and nothing but what the table tells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hushtable.errors import OptionError
+from hushtable.query.answer import finite
+from hushtable.query.drawing import PALE, Drawing, Panel, Scale, drawing_of
+
+if TYPE_CHECKING:
+    from hushtable.query.result import ResultTable
+
+Spec = dict[str, Any]
+
+VALUE, ERROR = "#0072b2", "#333333"
+_WIDTH, _HEIGHT = 460, 240
+_TYPES = {
+    "number": "quantitative",
+    "date": "temporal",
+    "bins": "ordinal",
+    "category": "ordinal",
+}
+
+
+def to_altair(spec: Spec) -> Any:
+    """The Altair chart of a specification."""
+    try:
+        import altair
+    except ImportError:
+        raise OptionError("charts need Altair: pip install 'hushtable[notebook]'") from None
+    return altair.Chart.from_dict(spec)
+
+
+def table_spec(table: ResultTable) -> Spec:
+    """A table with its error bars; several aggregates stand side by side."""
+    drawing = drawing_of(table)
+    draw = {"bars": _bars, "line": _line, "grid": _heat_map}[drawing.form]
+    panels = [
+        {
+            "title": titled(panel.title, drawing.note),
+            "data": {"values": _rows(drawing, panel)},
+            **draw(drawing, panel),
+        }
+        for panel in drawing.panels
+    ]
+    return panels[0] if len(panels) == 1 else {"hconcat": panels}
+
+
+def titled(text: str, note: str = "") -> Spec:
+    """A title, and what is not drawn below it."""
+    return {"text": text, "anchor": "start"} | ({"subtitle": note} if note else {})
+
+
+def _rows(drawing: Drawing, panel: Panel) -> list[Spec]:
+    """What is drawn of each row, and what is told of it."""
+    names = ("x", "y") if drawing.form == "grid" else ("group",)
+    groups = [
+        dict(zip(names, places, strict=True))
+        for places in zip(*map(_places, drawing.scales), strict=True)
+    ]
+    columns = (panel.values, *panel.drawn)
+    numbers = zip(*(map(finite, column.tolist()) for column in columns), strict=True)
+    return [
+        group
+        | dict(zip(("value", "lower", "upper"), ends, strict=True))
+        | {"shown": shown, "interval": interval}
+        | ({"noise": noise} if drawing.form == "grid" else {})
+        for group, ends, (shown, interval), noise in zip(
+            groups, numbers, panel.words(), panel.is_noise.tolist(), strict=True
+        )
+    ]
+
+
+def _places(scale: Scale) -> list[Any]:
+    """What each row has along an axis: a number, a day or a label."""
+    if scale.kind == "number" and len(scale.points) == len(scale.labels):
+        return [_whole(number) for number in scale.of_rows.tolist()]
+    if scale.kind == "date" and len(scale.points) == len(scale.labels):
+        return list(np.datetime_as_string(scale.of_rows).tolist())
+    return [scale.labels[i] for i in scale.label_of_row.tolist()]
+
+
+def _whole(number: float) -> float | int:
+    return int(number) if number.is_integer() else number
+
+
+def _bars(drawing: Drawing, panel: Panel) -> Spec:
+    (scale,) = drawing.scales
+    rows = {"field": "group", "type": "ordinal", "sort": None, "title": scale.name or None}
+    shared = {"y": rows, "tooltip": tooltips(scale.name, panel.name)}
+    return {
+        "width": _WIDTH,
+        "height": {"step": 20},
+        "layer": [
+            layer("bar", shared | {"x": number("value", panel.name)}, color=VALUE, opacity=0.55),
+            layer("errorbar", shared | _ends("x", panel), color=ERROR, ticks=True),
+        ],
+    }
+
+
+def _line(drawing: Drawing, panel: Panel) -> Spec:
+    (scale,) = drawing.scales
+    shared = {"x": _axis("group", scale), "tooltip": tooltips(scale.name, panel.name)}
+    line = {"color": VALUE, "point": len(scale.labels) <= 40}
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "layer": [
+            layer("errorband", shared | _ends("y", panel), color=VALUE, opacity=0.25),
+            layer("line", shared | {"y": number("value", panel.name)}, **line),
+        ],
+    }
+
+
+def _heat_map(drawing: Drawing, panel: Panel) -> Spec:
+    across, up = drawing.scales
+    told = [
+        {"field": "x", "type": "nominal", "title": across.name},
+        {"field": "y", "type": "nominal", "title": up.name},
+        *tooltips("", panel.name)[1:],
+    ]
+    colour = number("value", panel.name) | {"scale": {"scheme": "viridis"}}
+    return {
+        "width": _WIDTH,
+        "height": {"step": 20},
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": _cells("x", across) | {"title": f"{across.name} ({PALE})"},
+            "y": _cells("y", up),
+            "color": colour,
+            "opacity": {"condition": {"test": "datum.noise", "value": 0.2}, "value": 1},
+            "tooltip": told,
+        },
+    }
+
+
+def _axis(field: str, scale: Scale) -> Spec:
+    """Along a line: numbers and days where they are, bins in their order."""
+    spec: Spec = {"field": field, "type": _TYPES[scale.kind], "title": scale.name}
+    if scale.kind == "date":  # days have no time zone
+        return spec | {"scale": {"type": "utc"}}
+    if scale.kind == "number":
+        return spec | {"scale": {"zero": False, "nice": False}}
+    return spec | {"sort": None, "axis": {"labelOverlap": True}}
+
+
+def _cells(field: str, scale: Scale) -> Spec:
+    """Along a heat map: every label in its order."""
+    order = list(dict.fromkeys(_places(scale)[i] for i in np.argsort(scale.label_of_row)))
+    axis = {"labelOverlap": True}
+    return {"field": field, "type": "ordinal", "sort": order, "title": scale.name, "axis": axis}
+
+
+def _ends(side: str, panel: Panel) -> Spec:
+    return {side: number("upper", panel.name), f"{side}2": {"field": "lower"}}
+
+
+def number(field: str, title: str) -> Spec:
+    """A number along an axis, or as a colour."""
+    return {"field": field, "type": "quantitative", "title": title}
+
+
+def tooltips(group: str, name: str) -> list[Spec]:
+    """What is told of a row: its group, its value with the error bar, its interval."""
+    fields = (("group", group), ("shown", name), ("interval", "interval"))
+    return [{"field": field, "type": "nominal", "title": title} for field, title in fields]
+
+
+def layer(mark: str, encoding: Spec, **style: Any) -> Spec:
+    """One layer of a chart."""
+    return {"mark": {"type": mark, **style}, "encoding": encoding}
