@@ -17,6 +17,8 @@ _RECOMMENDED = "#d55e00"
 
 def draw_errors(plan: Plan, ax: Any = None) -> Any:
     """Draw on these Axes, or on new ones, and return them; the best mechanism is on top."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     errors = errors_of(plan)
     axes = new_axes((6.5, 1.2 + 0.32 * len(errors))) if ax is None else ax
     rows = range(len(errors))
@@ -25,6 +27,8 @@ def draw_errors(plan: Plan, ax: Any = None) -> Any:
         colour = _RECOMMENDED if one.recommended else VALUE
         axes.plot([one.error], [row], "o", color=colour, ms=7)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(rows, [figure_text(one.label) for one in errors])
     axes.set_ylim(len(errors) - 0.4, -0.6)
     axes.set_xlabel(TITLE)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushtable.errors import OptionError
 from hushtable.query.answer import finite
-from hushtable.query.drawing import PALE, Drawing, Panel, Scale, drawing_of
+from hushtable.query.drawing import FEW_POINTS, PALE, Drawing, Panel, Scale, drawing_of
 
 if TYPE_CHECKING:
     from hushtable.query.result import ResultTable
@@ -107,13 +107,16 @@ def _bars(drawing: Drawing, panel: Panel) -> Spec:
 def _line(drawing: Drawing, panel: Panel) -> Spec:
     (scale,) = drawing.scales
     shared = {"x": _axis("group", scale), "tooltip": tooltips(scale.name, panel.name)}
-    line = {"color": VALUE, "point": len(scale.labels) <= 40}
+    few = len(scale.labels) <= FEW_POINTS  # a bar is seen where a band is too narrow
+    bars = [layer("errorbar", shared | _ends("y", panel), color=ERROR, ticks=True)] if few else []
+    line = {"color": VALUE, "point": {"color": VALUE} if few else False}
     return {
         "width": _WIDTH,
         "height": _HEIGHT,
         "layer": [
             layer("errorband", shared | _ends("y", panel), color=VALUE, opacity=0.25),
             layer("line", shared | {"y": number("value", panel.name)}, **line),
+            *bars,
         ],
     }
 
@@ -125,7 +128,10 @@ def _heat_map(drawing: Drawing, panel: Panel) -> Spec:
         {"field": "y", "type": "nominal", "title": up.name},
         *tooltips("", panel.name)[1:],
     ]
-    colour = number("value", panel.name) | {"scale": {"scheme": "viridis"}}
+    scale: Spec = {"scheme": "viridis"}
+    if panel.uneven:
+        scale |= {"type": "sqrt", "domain": [0, panel.reach[1]], "clamp": True}
+    colour = number("value", panel.name) | {"scale": scale}
     return {
         "width": _WIDTH,
         "height": {"step": 20},

@@ -25,6 +25,9 @@ Form = Literal["bars", "line", "grid"]
 Kind = Literal["category", "number", "date", "bins"]
 
 MOST_BARS = 50
+FEW_POINTS = 40
+"""Of a line, on which each is marked."""
+
 PALE = "pale: the interval holds zero"
 
 _FEWEST_POINTS = 3
@@ -78,6 +81,12 @@ class Panel:
     def is_noise(self) -> NDArray[np.bool_]:
         """Which rows may well be zero in truth."""
         return np.asarray((self.lower <= 0) & (self.upper >= 0))
+
+    @property
+    def uneven(self) -> bool:
+        """Whether one colour would be that of nearly all cells, were colours in proportion."""
+        values = self.values[~self.is_noise]
+        return len(values) > 0 and bool(values.min() >= 0 and values.max() > 4 * np.median(values))
 
     def words(self) -> list[tuple[str, str]]:
         """Each row's value with its error bar, and its interval."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushtable.errors import OptionError
-from hushtable.query.drawing import PALE, Drawing, Panel, Scale, drawing_of
+from hushtable.query.drawing import FEW_POINTS, PALE, Drawing, Panel, Scale, drawing_of
 from hushtable.text import figure_text
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hushtable.query.result import ResultTable
 
 VALUE, ERROR, GRID = "#0072b2", "#333333", "#dddddd"
+_BAR = "#73b0d5"
 _FADED = 0.2
 _MOST_TICKS, _LONGEST_TICK = 26, 28
 
@@ -59,7 +60,7 @@ def _made(drawing: Drawing) -> list[Axes]:
 def _draw_bars(axes: Axes, drawing: Drawing, panel: Panel) -> None:
     (scale,) = drawing.scales
     rows = scale.of_rows
-    axes.barh(rows, panel.values, color=VALUE, alpha=0.55, height=0.7)
+    axes.barh(rows, panel.values, color=_BAR, height=0.7)
     draw_bars_of_errors(axes, rows, *panel.drawn)
     _mark(axes, "y", scale)
     axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row on top
@@ -78,8 +79,12 @@ def _draw_line(axes: Axes, drawing: Drawing, panel: Panel) -> None:
     (scale,) = drawing.scales
     along = scale.of_rows
     axes.fill_between(along, *panel.drawn, color=VALUE, alpha=0.25, lw=0)
-    marker = "o" if len(along) <= 40 else ""
-    axes.plot(along, panel.values, marker=marker, ms=3, lw=1.2, color=VALUE)
+    few = len(along) <= FEW_POINTS  # a bar is seen where a band is too narrow
+    axes.plot(along, panel.values, marker="o" if few else "", ms=3, lw=1.2, color=VALUE)
+    if few:
+        axes.vlines(along, *panel.drawn, color=ERROR, lw=1.0)
+        for ends in panel.drawn:
+            axes.plot(along, ends, "_", color=ERROR, ms=6)
     axes.axhline(0, color="#888888", lw=0.6)
     if scale.kind == "bins":
         _mark(axes, "x", scale)
@@ -89,6 +94,8 @@ def _draw_line(axes: Axes, drawing: Drawing, panel: Panel) -> None:
 
 
 def _draw_grid(axes: Axes, drawing: Drawing, panel: Panel) -> None:
+    from matplotlib.colors import PowerNorm
+
     across, up = drawing.scales
     shape = len(up.labels), len(across.labels)
     values, shades = np.full(shape, np.nan), np.zeros(shape)
@@ -96,6 +103,8 @@ def _draw_grid(axes: Axes, drawing: Drawing, panel: Panel) -> None:
     values[cells] = panel.values
     shades[cells] = np.where(panel.is_noise, _FADED, 1.0)
     image = axes.imshow(values, alpha=shades, aspect="auto", cmap="viridis", interpolation="none")
+    if panel.uneven:
+        image.set_norm(PowerNorm(0.5, vmin=0.0, vmax=panel.reach[1], clip=True))
     bar = axes.figure.colorbar(image, ax=axes, format=_thousands())
     bar.ax.tick_params(labelsize=8.5)
     _mark(axes, "x", across)
@@ -106,7 +115,7 @@ def _draw_grid(axes: Axes, drawing: Drawing, panel: Panel) -> None:
 
 def _mark(axes: Axes, side: str, scale: Scale) -> None:
     """Ticks with labels, as many as can be read."""
-    step = math.ceil(len(scale.labels) / _MOST_TICKS)
+    step = _step(len(scale.labels), _MOST_TICKS if side == "y" or scale.kind == "bins" else 13)
     places = list(range(0, len(scale.labels), step))
     labels = [_short(scale.labels[place]) for place in places]
     axis = axes.xaxis if side == "x" else axes.yaxis
@@ -114,6 +123,12 @@ def _mark(axes: Axes, side: str, scale: Scale) -> None:
     axes.tick_params(labelsize=8.5)
     if side == "x" and sum(map(len, labels)) > 60:
         axes.tick_params(axis="x", rotation=90)
+
+
+def _step(labels: int, most: int) -> int:
+    """Which of many labels are shown: every one, second, fifth, tenth, …"""
+    steps = (int(factor * 10**power) for power in range(9) for factor in (1, 2, 5))
+    return next(step for step in steps if math.ceil(labels / step) <= most)
 
 
 def tidy(axes: Axes, numbers: str) -> None:

@@ -47,7 +47,8 @@ def example_question(release: Release) -> str:
     """Code that it answers: the counts of the attribute with the fewest values."""
     names = [attribute.name for attribute in release.schema.attributes]
     if release.tables:
-        names = [name for name, level in next(split_tables(release.tables[0])) if level is None]
+        listed = [items for table in release.tables for items in split_tables(table)]
+        names = [name for items in listed for name, level in items if level is None]
     if not names:
         return "release.count()"
     fewest = min(names, key=lambda name: release.schema.attribute(name).size)

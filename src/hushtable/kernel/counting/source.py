@@ -69,7 +69,7 @@ def open_table(
         try:
             # How far a query is, and so how long it takes, is nobody's business; it would also
             # be printed among our own output.
-            connection.con.execute("SET enable_progress_bar = false")
+            _hide_progress(connection.con)
             connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
             # Nor does the machine's zone or calendar decide what a time is.
             connection.con.execute("SET TimeZone = 'UTC'; SET Calendar = 'gregorian'")
@@ -78,6 +78,13 @@ def open_table(
             yield table
         finally:
             connection.disconnect()
+
+
+def _hide_progress(engine: Any) -> None:
+    """Let the engine show no bar; a notebook without widgets has none, and lets nobody set it."""
+    shows = engine.execute("SELECT current_setting('enable_progress_bar')").fetchone()
+    if shows != (False,):
+        engine.execute("SET enable_progress_bar = false")
 
 
 def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
