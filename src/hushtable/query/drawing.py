@@ -84,9 +84,15 @@ class Panel:
 
     @property
     def uneven(self) -> bool:
-        """Whether one colour would be that of nearly all cells, were colours in proportion."""
-        values = self.values[~self.is_noise]
-        return len(values) > 0 and bool(values.min() >= 0 and values.max() > 4 * np.median(values))
+        """Whether one colour would be that of nearly all cells, were colours in proportion.
+
+        Of counts, that is: a few of them are below zero, for all their noise, and not far below.
+        """
+        values = self.values[np.isfinite(self.values) & ~self.is_noise]
+        if not len(values):
+            return False
+        most, middle = float(values.max()), float(np.median(values))
+        return 0 < 4 * middle < most and float(values.min()) > -most / 4
 
     def words(self) -> list[tuple[str, str]]:
         """Each row's value with its error bar, and its interval."""
