@@ -9,7 +9,7 @@ import pytest
 
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import DiscreteLaplace
-from hushtable.query.answer import Answer
+from hushtable.query.answer import Answer, show_bar, show_number
 from hushtable.query.law import NoiseSum
 from hushtable.query.result import Measure, Order, ResultTable
 
@@ -51,6 +51,25 @@ def test_an_answer_shows_its_value_and_bar():
     assert str(answer) == repr(answer) == "-3 ± 6 (95 %)"
     assert float(answer) == -3.0
     assert answer.stderr == pytest.approx(NARROW.variance**0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "shown"),
+    [(-3, 6.0, "6"), (5.049, 1.04, "1.1"), (7.4, 16.2, "17"), (0.5049, 0.0334, "0.034")],
+)
+def test_a_bar_that_is_shown_reaches_both_ends(value, half, shown):
+    """Rounded to the nearest, the interval that is shown would be narrower than the true one."""
+    assert show_bar(value, half) == shown
+    middle = float(show_number(value, half))
+    assert middle - float(shown) <= value - half and value + half <= middle + float(shown)
+
+
+def test_ends_are_rounded_outwards_and_open_ones_stay_open():
+    assert show_number(1234.56, 100, rounding="ROUND_FLOOR") == "1,234"
+    assert show_number(-1234.56, 100, rounding="ROUND_FLOOR") == "-1,235"
+    assert show_number(1234.56, 100, rounding="ROUND_CEILING") == "1,235"
+    assert show_number(float("inf"), 1) == "∞" and show_bar(3.5, float("inf")) == "∞"
+    assert show_number(float("nan"), 1) == "?" and show_bar(float("nan"), float("inf")) == "∞"
 
 
 def test_an_interval_is_centred_and_never_clipped():
@@ -144,6 +163,8 @@ def test_all_measures_of_all_rows_hold_at_once():
         assert chosen.simultaneous and chosen.to_dict()["simultaneous"]
         assert 1 - chosen.row_confidence == pytest.approx(0.05 / 18)
         assert "all at once" in repr(chosen)
+        assert chosen.to_arrow().schema.metadata[b"simultaneous"] == b"true"
+        assert chosen.to_pandas().attrs == {"confidence": 0.95, "simultaneous": True}
         assert 1 - chosen.select(["age"], ["a"]).row_confidence == pytest.approx(0.05 / 6)
 
 

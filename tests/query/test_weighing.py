@@ -28,6 +28,7 @@ from hushtable.query.weighing import (
     Weighing,
     WeighingReader,
     counted,
+    remembering,
     summed,
     weigh,
     weighed_law,
@@ -234,3 +235,23 @@ def test_a_negative_weight_swaps_the_sides_of_a_skewed_error() -> None:
     assert AddedLaws(((-2.0, Lopsided()),)).margins(0.9) == pytest.approx((20, 0))
     both = AddedLaws(((-2.0, Lopsided()), (3.0, Lopsided())))
     assert both.margins(0.9) == pytest.approx((40, 60))
+
+
+def test_a_count_that_is_asked_again_is_not_worked_out_again() -> None:
+    cells = NoisyCells(lambda *cut: np.arange(12).reshape(3, 4)[cut], NOISE)
+    asked = []
+
+    class Counting(CountsAlone):
+        def count(self, boxes: Any) -> Any:
+            asked.append(boxes)
+            return super().count(boxes)
+
+    read = remembering(Counting(cells))
+    for values in (np.array([1.0, 2.0, 3.0]), np.array([4.0, 8.0, 16.0])):
+        weighing = summed((Box.full((3, 4)),), 0, values)
+        value, law = weigh(read, weighing)
+        plain, its = weigh(CountsAlone(cells), weighing)
+        assert (value, law.half_width(0.9)) == (plain, its.half_width(0.9))
+        assert law.variance == its.variance and not law.estimate
+    assert len(asked) == 3
+    assert remembering(cells) is cells

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from fractions import Fraction
@@ -285,3 +286,14 @@ print([m for m in sys.modules if m.startswith(tuple("hushtable." + name for name
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.split("\n") == ["[]", "[]", ""]
+
+
+def test_a_release_that_is_opened_again_or_copied_has_the_same_noise(census, tmp_path):
+    """Its answers are no second opinion: the noise of both does not average out."""
+    shutil.copytree(census.folder, tmp_path / "copy")
+    one = census.count("age = 1")
+    for other in (hushtable.open(census.folder), hushtable.open(tmp_path / "copy")):
+        both = one + other.count("age = 1")
+        low, high = both.interval()
+        assert both.value == 2 * one.value
+        assert high - both.value >= 2 * (one.interval()[1] - one.value)

@@ -84,7 +84,8 @@ def query(
         print_json(result.to_dict()) if as_json else print_result(result)
     elif as_json:
         row = result.rows()[0]
-        print_json({**row, "confidence": confidence, "note": result.note})
+        said = {"confidence": confidence, "simultaneous": result.simultaneous}
+        print_json({**row, **said, "note": result.note})
     else:
         _print_answer(result)
 
@@ -99,13 +100,17 @@ def _quoted(release: Release) -> str:
 
 def _print_answer(result: ResultTable) -> None:
     """The one number that was asked for."""
-    from hushtable.query.answer import show_number, show_percent
+    from decimal import ROUND_CEILING, ROUND_FLOOR
+
+    from hushtable.query.answer import show_level, show_number
 
     error, (low, high) = float(result.stderr[0]), (float(end[0]) for end in result.bounds)
     half = (high - low) / 2
-    value, first, last = (show_number(n, half) for n in (float(result.values[0]), low, high))
+    value = show_number(float(result.values[0]), half)
+    first = show_number(low, half, rounding=ROUND_FLOOR)
+    last = show_number(high, half, rounding=ROUND_CEILING)
     guess = "estimate: " if result.estimate else ""
-    level = show_percent(result.confidence)
+    level = show_level(result.confidence, estimate=False, simultaneous=result.simultaneous)
     say(
         f"{value}  ({guess}between {first} and {last} with {level} confidence;"
         f" standard error {show_number(error, error)})"

@@ -123,19 +123,26 @@ def _bar_columns(
     name: str, measure: Measure, result: ResultTable, rows: int
 ) -> dict[str, list[str]]:
     """The columns of an aggregate: all that is known of one, less of each of several."""
-    from hushtable.query.answer import show_number
+    from decimal import ROUND_CEILING, ROUND_FLOOR
+
+    from hushtable.query.answer import show_bar, show_number
 
     level = result.row_confidence
-    halves = measure.half_widths(level)
-    numbers = {name: measure.values, "std. error": measure.stderr, f"± {result.level}": halves}
-    if len(result.measures) > 1:
-        del numbers["std. error"]
-    else:
-        numbers |= dict(zip(("from", "to"), measure.bounds(level), strict=True))
-    return {
-        f"{head}\0{name}": [show_number(float(column[i]), halves[i]) for i in range(rows)]
-        for head, column in numbers.items()
-    }
+    halves = measure.half_widths(level)[:rows].tolist()
+    values = measure.values[:rows].astype(float).tolist()
+    shown = {name: list(map(show_number, values, halves))}
+    if len(result.measures) == 1:
+        shown["std. error"] = list(map(show_number, measure.stderr[:rows].tolist(), halves))
+    shown[f"± {result.level}"] = list(map(show_bar, values, halves))
+    if len(result.measures) == 1:
+        for head, ends in zip(("from", "to"), measure.bounds(level), strict=True):
+            rounding = ROUND_FLOOR if head == "from" else ROUND_CEILING
+            ends = ends[:rows].astype(float).tolist()
+            shown[head] = [
+                show_number(end, half, rounding=rounding)
+                for end, half in zip(ends, halves, strict=True)
+            ]
+    return {f"{head}\0{name}": column for head, column in shown.items()}
 
 
 def warn(text: str) -> None:

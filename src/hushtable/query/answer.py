@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +114,7 @@ class Answer:
     def __str__(self) -> str:
         half = self.law.half_width(0.95)
         level = show_level(0.95, estimate=self.estimate)
-        return f"{show_number(self.value, half)} ± {show_number(half, half)} ({level})"
+        return f"{show_number(self.value, half)} ± {show_bar(self.value, half)} ({level})"
 
     __repr__ = __str__
 
@@ -139,8 +140,12 @@ def finite(number: float | int) -> float | int | None:
     return number if math.isfinite(number) else None
 
 
-def show_number(value: float, beside: float | None = None) -> str:
+def show_number(
+    value: float, beside: float | None = None, *, rounding: str = ROUND_HALF_EVEN
+) -> str:
     """A number for people: thousands apart, and without digits that its error `beside` it hides.
+
+    An interval is a promise: its ends are rounded outwards.
 
     >>> show_number(35885.4, beside=240), show_number(0.12345, beside=0.02), show_number(1234.5)
     ('35,885', '0.123', '1,234')
@@ -153,7 +158,15 @@ def show_number(value: float, beside: float | None = None) -> str:
         places = 1 - math.floor(math.log10(beside))  # two digits of the error
     else:
         places = 2 - math.floor(math.log10(abs(value)))  # three of its own
-    return f"{value:,.{max(places, 0)}f}"
+    step = Decimal(1).scaleb(-max(places, 0))
+    return f"{Decimal(float(value)).quantize(step, rounding, Context(prec=1000)):,f}"
+
+
+def show_bar(value: float, half: float) -> str:
+    """A half width for people, beside a value as it is shown: it reaches both ends from there."""
+    shown = show_number(value, half)
+    moved = abs(float(shown.replace(",", "")) - value) if math.isfinite(value) else 0.0
+    return show_number(half + moved, half, rounding=ROUND_CEILING)
 
 
 def show_percent(confidence: float) -> str:

@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.query.answer import Answer, finite, show_level, show_number, unrounded
+from hushtable.query.answer import (
+    Answer,
+    finite,
+    show_bar,
+    show_level,
+    show_number,
+    unrounded,
+)
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
 from hushtable.query.reader import Estimates
 from hushtable.text import plain
@@ -315,7 +322,7 @@ class ResultTable:
         """The table in Arrow: the group columns, the aggregate, and stderr, lower and upper.
 
         Of several aggregates, the latter begin with their names. Where intervals are estimates, a
-        column `estimate` says which.
+        column `estimate` says which. The schema's metadata has `confidence` and `simultaneous`.
         """
         import pyarrow as pa
 
@@ -334,11 +341,14 @@ class ResultTable:
         names = _beside(self.groups, set(measures))
         columns = [_to_arrow_labels(labels) for labels in self.groups.values()]
         columns += [pa.array(values, from_pandas=True) for values in measures.values()]
-        return pa.table(columns, names=[*names, *measures])
+        said = {"confidence": str(self.confidence), "simultaneous": str(self.simultaneous).lower()}
+        return pa.table(columns, names=[*names, *measures]).replace_schema_metadata(said)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table in pandas, with the columns of `to_arrow`."""
-        return self.to_arrow().to_pandas()
+        """The table in pandas, with the columns of `to_arrow`, and its metadata as `attrs`."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        frame.attrs = {"confidence": self.confidence, "simultaneous": self.simultaneous}
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """The table in Polars, with the columns of `to_arrow`."""
@@ -359,7 +369,8 @@ class ResultTable:
         for name, measure in shown.measures.items():
             halves = measure.half_widths(self.row_confidence)
             columns.append([plain(name), *map(show_number, _plain(measure.values), halves)])
-            columns.append([f"± ({self.level})", *map(show_number, _plain(halves), halves)])
+            bars = map(show_bar, _plain(measure.values), _plain(halves))
+            columns.append([f"± ({self.level})", *bars])
         lines = [list(line) for line in zip(*columns, strict=True)]
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)

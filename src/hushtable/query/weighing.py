@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import all_codes
+from hushtable.query.cutting import Cuts, all_codes
 from hushtable.query.law import NoiseLaw, margins_of, simultaneous
-from hushtable.query.reader import Answering
+from hushtable.query.reader import Answering, Estimates
 
 # Codes of an axis that may have weights of their own, and combinations of classes of them.
 MOST_WEIGHED = 2**22
@@ -229,6 +229,52 @@ class AddedLaws:
 
     def half_width(self, confidence: float) -> float:
         return max(self.margins(confidence))
+
+
+@dataclass(frozen=True, eq=False)
+class _Remembered:
+    """The law of a count whose sides are worked out once for each confidence."""
+
+    law: NoiseLaw
+    _known: dict[float, tuple[float, float]] = field(default_factory=dict)
+
+    @cached_property
+    def variance(self) -> float:
+        return self.law.variance
+
+    @property
+    def estimate(self) -> bool:
+        return self.law.estimate
+
+    def margins(self, confidence: float) -> tuple[float, float]:
+        if confidence not in self._known:
+            self._known[confidence] = margins_of(self.law, confidence)
+        return self._known[confidence]
+
+    def half_width(self, confidence: float) -> float:
+        return max(self.margins(confidence))
+
+
+@dataclass(frozen=True, eq=False)
+class _Remembering:
+    """A reader that knows counts alone, and does not work out the same one twice."""
+
+    reader: Answering
+    _known: dict[Boxes, tuple[float, NoiseLaw]] = field(default_factory=dict)
+
+    def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
+        if boxes not in self._known:
+            value, law = self.reader.count(boxes)
+            self._known[boxes] = value, _Remembered(law)
+        return self._known[boxes]
+
+    def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
+        return self.reader.group(boxes, cuts)
+
+
+def remembering(reader: Answering) -> Answering:
+    """A reader for questions about the same cells with ever other weights."""
+    return reader if isinstance(reader, WeighingReader) else _Remembering(reader)
 
 
 def _from_counts(reader: Answering, weighing: Weighing) -> tuple[float, NoiseLaw]:

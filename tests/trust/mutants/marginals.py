@@ -170,8 +170,8 @@ MARGINALS = [
     Mutant(
         "questions of the same attributes given one law",
         "families/marginals/asked.py",
-        "return self.axes, self.boxes, *(asked.key for asked in self.along)",
-        "return self.axes, self.boxes",
+        "return self.axes, self.factors, *(asked.key for asked in self.along)",
+        "return self.axes, self.factors",
         _MANY,
     ),
     Mutant(

@@ -24,7 +24,7 @@ from hushtable.query.statistics.quantile import QuantileLaw
 from hushtable.query.statistics.ratio import Ratio
 from hushtable.query.statistics.spread import SpreadLaw
 from hushtable.query.statistics.values import CodeValues, values_of, with_values
-from hushtable.query.weighing import counted
+from hushtable.query.weighing import counted, remembering
 from hushtable.schema import Schema
 
 
@@ -59,12 +59,16 @@ class Question:
                 return Ratio(Linear.sum(held, axis, self._values(axis)), counted(held))
             case Quantile(axis, share, boxes):
                 law = QuantileLaw(
-                    self.reader, self._known(axis, boxes), axis, self._values(axis), share
+                    remembering(self.reader),
+                    self._known(axis, boxes),
+                    axis,
+                    self._values(axis),
+                    share,
                 )
                 return Answer(law.value, law)
             case Spread(axis, boxes, root, sample):
                 held, values = self._known(axis, boxes), self._values(axis)
-                spread = SpreadLaw(self.reader, held, axis, values, root, sample)
+                spread = SpreadLaw(remembering(self.reader), held, axis, values, root, sample)
                 return Answer(spread.value, spread)
             case Overall(operand):
                 return Question(self.reader, self.schema, self.every, self.every).form(operand)

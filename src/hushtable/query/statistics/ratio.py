@@ -26,6 +26,7 @@ from hushtable.query.weighing import (
     class_weights,
     code_classes,
     factors_of,
+    remembering,
     scaled,
     weigh,
     weighed_law,
@@ -59,7 +60,7 @@ class Ratio:
 
         It is not a number where the noisy answer below is none, or less than none.
         """
-        law = RatioLaw(reader, self)
+        law = RatioLaw(remembering(reader), self)
         return law.value, law
 
 
