@@ -26,6 +26,10 @@ class Source(NamedTuple):
     draw: tuple[str, ...] | None = None
     """The draw of the noise, where it is known to be unlike every other."""
 
+    def drawn_as(self, draw: tuple[str, ...] | None) -> Source:
+        """The same of a known draw."""
+        return self._replace(draw=draw)
+
     def is_stranger_of(self, other: Source) -> bool:
         """Whether they surely have no noise in common.
 

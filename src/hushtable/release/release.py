@@ -184,7 +184,7 @@ class Release:
 
         rows = parse_where(where or "", self.schema)
         answer = statistic(self._answering(estimate), self.schema, aggregate, rows)
-        source = answer.source and answer.source._replace(draw=self._draw)
+        source = answer.source and answer.source.drawn_as(self._draw)
         return replace(answer, note=_note((answer.law,), self.reader), source=source)
 
     @property
