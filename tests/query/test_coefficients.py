@@ -21,6 +21,7 @@ from tests.shared_regions import code_sets, node_ranges
 from hushtable.errors import QueryError
 from hushtable.families.linear.bands import UNIT, Bands
 from hushtable.families.linear.read import coefficients as module
+from hushtable.families.linear.read import groups as groups_module
 from hushtable.families.linear.read import shrunken as shrunken_module
 from hushtable.families.linear.read.cells import NoisyCells
 from hushtable.families.linear.read.coefficients import NoisyCoefficients
@@ -31,6 +32,7 @@ from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseSum
+from hushtable.query.result import Measure
 from hushtable.schema import Hierarchy, nominal
 
 F = Fraction
@@ -181,14 +183,17 @@ def test_a_law_has_every_weight_as_often_as_it_occurs(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), questions(most=2), pieces)
+@given(st.data(), questions(most=3), pieces, st.sampled_from([0, 8]))
 def test_groups_in_any_order_are_counts_of_their_parts(
-    data: st.DataObject, question: tuple[Explicit, Boxes], piece: int
+    data: st.DataObject, question: tuple[Explicit, Boxes], piece: int, few: int
 ) -> None:
     explicit, boxes = question
     cuts = data.draw(all_cuts(explicit.axes))
     read = reader(explicit.axes, explicit.values)
-    with mock.patch.object(module, "_PIECE", piece):
+    with (
+        mock.patch.object(module, "_PIECE", piece),
+        mock.patch.object(groups_module, "_FEW", few),
+    ):
         estimates = read.group(boxes, cuts)
     parts = list(itertools.product(*(ranges for _, ranges in cuts)))
     assert len(estimates.values) == len(estimates.law_of_row) == len(parts)
@@ -206,6 +211,62 @@ def test_groups_in_any_order_are_counts_of_their_parts(
         law = estimates.laws[estimates.law_of_row[row]]
         assert estimates.values[row] == pytest.approx(explicit.value(within), rel=1e-9, abs=1e-7)
         assert law.variance == pytest.approx(explicit.variance(within), rel=1e-9, abs=1e-12)
+        assert terms_of(law) == terms_of(read.law(within))
+
+
+def terms_of(law: object) -> Counter[tuple[float, Fraction]]:
+    """How often each weight occurs, at each scale."""
+    assert isinstance(law, NoiseSum)
+    found: Counter[tuple[float, Fraction]] = Counter()
+    for weight, noise, count in law.terms:
+        found[float(f"{weight:.9g}"), noise.scale] += count
+    return found
+
+
+LONG: tuple[AxisTransform, ...] = (
+    Haar(23),
+    Haar(32),
+    Tree.uniform(27, 3),
+    Tree.mixed(29, (3, 2, 5), root=False),
+    Tree.mixed(24, (4, 6), shares=(F(1, 6), F(1, 3), F(1, 2))),
+    Nominal(12, ((0, 12), (0, 4), (0, 2), (4, 8), (8, 11))),
+    Tree(12, ((0, 12), (0, 4), (0, 2), (4, 8), (4, 6), (8, 11))),
+)
+
+
+@pytest.mark.parametrize("axis", LONG, ids=lambda axis: f"{axis.kind}{axis.size}")
+def test_intervals_of_one_kind_have_the_same_weights(axis: AxisTransform) -> None:
+    """And few kinds are enough: groups of one code have hardly more than there are laws."""
+    read = reader((axis,), np.zeros(axis.coefficients, np.int64))
+    pairs = list(itertools.combinations(range(axis.size + 1), 2))
+    starts, stops = np.array(pairs).T
+    kinds = read.reading.axes[0].kinds(starts, stops)
+    total = read.reading.axes[0].rows(np.ones(axis.size)).round(9)
+    scales = factors(axis)
+    known: dict[bytes, Counter[tuple[float, ...]]] = {}
+    for pair, kind in zip(pairs, kinds, strict=True):
+        inside = (np.arange(axis.size) >= pair[0]) & (np.arange(axis.size) < pair[1])
+        weights = read.reading.axes[0].rows(inside).round(9)
+        weights = np.where(total == 0, np.abs(weights), weights) + 0.0
+        terms = Counter(zip(weights.tolist(), total.tolist(), scales.tolist(), strict=True))
+        assert known.setdefault(kind.tobytes(), terms) == terms
+    single = {kind.tobytes() for kind in kinds[stops - starts == 1]}
+    assert len(single) <= 2 * len({frozenset(known[kind].items()) for kind in single})
+
+
+def test_laws_of_rows_that_are_left_out_are_not_worked_out() -> None:
+    axes = (Haar(23), Tree.mixed(29, (3, 2, 5), root=False))
+    values = np.random.default_rng(3).integers(-99, 99, [axis.coefficients for axis in axes])
+    estimates = reader(axes, values).group((Box.full((23, 29)),), [(0, each(23)), (1, each(29))])
+    with mock.patch.object(NoisyCoefficients, "law", autospec=True) as law:
+        shown = Measure.from_estimates(estimates).taken(np.array([5, 5, 300]))
+        assert law.call_count == 0
+        assert len(shown.held_laws) == law.call_count == len(set(shown.law_of_row.tolist()))
+        assert law.call_count < len(estimates.laws)
+
+
+def each(size: int) -> NDArray[np.int64]:
+    return np.stack([np.arange(size), np.arange(1, size + 1)], axis=1)
 
 
 @pytest.mark.parametrize("axis", AXES, ids=lambda axis: f"{axis.kind}{axis.size}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,40 @@ ReadBox = Callable[..., NDArray[Any]]
 """Reads the box that slices, one per axis, cut out of the matrix."""
 
 
+class LazyLaws(Sequence[NoiseLaw]):
+    """Laws that are worked out when they are first looked at, by their numbers."""
+
+    def __init__(self, number: int, law: Callable[[int], NoiseLaw]) -> None:
+        self._number, self._law = number, law
+        self._known: dict[int, NoiseLaw] = {}
+
+    def __len__(self) -> int:
+        return self._number
+
+    @overload
+    def __getitem__(self, place: int) -> NoiseLaw: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[NoiseLaw]: ...
+
+    def __getitem__(self, place: int | slice) -> NoiseLaw | Sequence[NoiseLaw]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(self._number)[place])
+        number = range(self._number)[place]
+        if number not in self._known:
+            self._known[number] = self._law(number)
+        return self._known[number]
+
+
 @dataclass(frozen=True)
 class Estimates:
     """The answers to a group of questions: values, and the law of each one's noise."""
 
     values: NDArray[Any]
-    laws: tuple[NoiseLaw, ...]
+    laws: Sequence[NoiseLaw]
+    """The distinct laws, or hardly more; perhaps not worked out yet (`LazyLaws`) …"""
     law_of_row: NDArray[np.intp]
+    """… and which of them each row has."""
 
     def only(self) -> tuple[float, NoiseLaw]:
         """The one answer, where nothing was grouped."""

@@ -21,7 +21,7 @@ from hushtable.query.answer import (
     unrounded,
 )
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
-from hushtable.query.reader import Estimates
+from hushtable.query.reader import Estimates, LazyLaws
 from hushtable.text import plain
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Measure:
     """One aggregate of every row: its values, and the law of each one's error."""
 
     values: NDArray[Any]
-    laws: tuple[NoiseLaw, ...]
-    """The distinct laws …"""
+    laws: Sequence[NoiseLaw]
+    """The distinct laws, of which only those are looked at that a row has …"""
     law_of_row: NDArray[np.intp]
     """… and which of them each row has."""
 
@@ -67,7 +67,12 @@ class Measure:
             return parts[0]
         before = np.cumsum([0, *(len(part.laws) for part in parts)])
         which = [part.law_of_row + first for part, first in zip(parts, before, strict=False)]
-        laws = tuple(law for part in parts for law in part.laws)
+
+        def law(number: int) -> NoiseLaw:
+            place = int(np.searchsorted(before, number, side="right")) - 1
+            return parts[place].laws[number - int(before[place])]
+
+        laws = LazyLaws(int(before[-1]), law)
         return cls(np.concatenate([part.values for part in parts]), laws, np.concatenate(which))
 
     @classmethod
@@ -75,37 +80,49 @@ class Measure:
         """Of counts that a reader gave together."""
         return cls(estimates.values, estimates.laws, estimates.law_of_row)
 
+    @cached_property
+    def _held(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The numbers of the laws that some row has, and which of these each row has."""
+        numbers, which = np.unique(self.law_of_row, return_inverse=True)
+        return numbers, which.reshape(-1)
+
+    @cached_property
+    def held_laws(self) -> list[NoiseLaw]:
+        """The laws that some row has: those of rows that were left out are never worked out."""
+        return [self.laws[number] for number in self._held[0].tolist()]
+
     @property
     def stderr(self) -> Floats:
         """The standard error of each row."""
-        return self._by_row([math.sqrt(law.variance) for law in self.laws])
+        return self._by_row([math.sqrt(law.variance) for law in self.held_laws])
 
     @property
     def estimates(self) -> NDArray[np.bool_]:
         """Which rows have an interval that is an estimate: it may hold less often than it says."""
-        return np.array([law.estimate for law in self.laws], bool)[self.law_of_row]
+        return np.array([law.estimate for law in self.held_laws], bool)[self._held[1]]
 
     def half_widths(self, level: float) -> Floats:
         """Half the width of each row's interval."""
-        return self._by_row([law.half_width(level) for law in self.laws])
+        return self._by_row([law.half_width(level) for law in self.held_laws])
 
     def bounds(self, level: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of each row's interval, integers if the values and widths are."""
-        own = [law for law in self.laws if hasattr(type(law), "ends")]
+        laws = self.held_laws
+        own = [law for law in laws if hasattr(type(law), "ends")]
         if not own:
-            return self._around([margins_of(law, level) for law in self.laws])
+            return self._around([margins_of(law, level) for law in laws])
         checked_confidence(level)
         ends = {id(law): law.ends(level) for law in own}  # type: ignore[attr-defined]
-        sides = [(0.0, 0.0) if id(law) in ends else margins_of(law, level) for law in self.laws]
+        sides = [(0.0, 0.0) if id(law) in ends else margins_of(law, level) for law in laws]
         low, high = (np.array(side, np.float64) for side in self._around(sides))
-        for number, law in enumerate(self.laws):
+        for number, law in enumerate(laws):
             if id(law) in ends:
-                rows = self.law_of_row == number
+                rows = self._held[1] == number
                 low[rows], high[rows] = ends[id(law)]
         return low, high
 
     def _around(self, sides: list[tuple[float, float]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        margins: NDArray[Any] = np.array(sides, np.float64).reshape(-1, 2)[self.law_of_row]
+        margins: NDArray[Any] = np.array(sides, np.float64).reshape(-1, 2)[self._held[1]]
         if not np.issubdtype(self.values.dtype, np.integer):
             return unrounded(self.values, margins[:, 0], margins[:, 1])
         if np.all(margins == np.floor(margins)) and np.all(margins < 2**62):
@@ -117,7 +134,7 @@ class Measure:
         return replace(self, values=self.values[picks], law_of_row=self.law_of_row[picks])
 
     def _by_row(self, per_law: list[float]) -> Floats:
-        return np.asarray(per_law, dtype=np.float64)[self.law_of_row]
+        return np.asarray(per_law, dtype=np.float64)[self._held[1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +192,7 @@ class ResultTable:
         return self.only.values
 
     @property
-    def laws(self) -> tuple[NoiseLaw, ...]:
+    def laws(self) -> Sequence[NoiseLaw]:
         return self.only.laws
 
     @property

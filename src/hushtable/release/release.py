@@ -277,7 +277,7 @@ class Release:
             confidence=confidence,
             simultaneous=simultaneous,
         )
-        return replace(table, note=_note(table.laws, self.reader))
+        return replace(table, note=_note(table.only.held_laws, self.reader))
 
     def count_ranges(
         self, starts: ArrayLike, stops: ArrayLike

@@ -53,6 +53,37 @@ class HaarReading(HaarInverse):
         squares = more * more + less * less + np.where(above == below, 2 * more * less, 0)
         return np.asarray(squares.sum(axis=0)).reshape(-1, 1)
 
+    def touched(self, starts: Integers, stops: Integers) -> Integers:
+        """The positions of the coefficients in the sums of some intervals, increasing."""
+        marked = np.zeros(self.transform.size, bool)
+        marked[self._entries(starts, stops)[0]] = True
+        return np.flatnonzero(marked)
+
+    def sums(
+        self, lines: NDArray[Any], positions: Integers, starts: Integers, stops: Integers
+    ) -> Floats:
+        """The sums over intervals, from the coefficients at some positions of the first axis."""
+        home = np.zeros(self.transform.size, np.int64)
+        home[positions] = np.arange(len(positions))
+        places, weights = self._entries(starts, stops)
+        total = np.zeros((len(starts), *lines.shape[1:]))
+        for place, weight in zip(places, weights, strict=True):
+            total += weight.reshape(-1, *(1,) * (lines.ndim - 1)) * lines[home[place]]
+        return total
+
+    def kinds(self, starts: Integers, stops: Integers) -> Floats:
+        """What tells intervals apart whose weights differ: their sizes in order, the total's last.
+
+        No other coefficient is in the sum over all codes.
+        """
+        places, weights = self._entries(starts, stops)
+        (above, below), (more, less) = np.split(places, 2), np.split(weights, 2)
+        same = above == below
+        sizes = np.concatenate([np.where(same, more + less, more), np.where(same, 0.0, less)])
+        total = self.transform.levels - 1
+        others = np.abs(np.delete(sizes, total, axis=0))
+        return np.column_stack([np.sort(others.T, axis=1), sizes[total]])
+
     def _prefix(self, ends: Integers) -> tuple[Integers, Floats]:
         """Positions and weights of the sums over all codes before each end, a row per level.
 

@@ -29,7 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
-from hushtable.families.linear.rows import WeightRow, check_intervals
+from hushtable.families.linear.rows import (
+    WeightRow,
+    check_intervals,
+    interval_sums,
+    numbered_rows,
+)
 from hushtable.kernel.maps import Nominal, Tree
 from hushtable.kernel.maps.topology import Topology
 
@@ -140,6 +145,58 @@ class TreeReading:
             _add_squares(total, right, alone, self.numbers.own[right] * g_high, self.scale_class)
             self._add_children(total, right, alone, carry_high, none, high[depth + 1])
         return total
+
+    def touched(self, starts: Integers, stops: Integers) -> Integers:
+        """The positions of the coefficients in the sums of some intervals: all of them."""
+        return np.arange(self.transform.coefficients)
+
+    def sums(
+        self, lines: NDArray[Any], positions: Integers, starts: Integers, stops: Integers
+    ) -> Floats:
+        """The sums over disjoint intervals of the first axis, in order."""
+        return interval_sums(self.inverse(lines, 0), starts, stops)
+
+    def kinds(self, starts: Integers, stops: Integers) -> Integers:
+        """What tells intervals apart whose weights differ in size.
+
+        That is the kinds of the nodes above the first code and the last one and, level by level,
+        which of their children the interval holds whole: u and G follow from these, and whatever
+        else hangs off the paths lies outside.
+        """
+        left, right = _paths(self.tree, starts), _paths(self.tree, stops - 1)
+        first, columns = self.tree.first, []
+        for depth in range(self.tree.depth + 1):
+            low, high, apart = left[depth], right[depth], left[depth] != right[depth]
+            after, before = left[depth + 1] + 1, right[depth + 1]
+            end = np.where(apart, first[low] + self.tree.fanout[low], before)
+            held = (after > 0) & (after < end)
+            columns += [
+                np.where(low >= 0, self._node_kinds[low], -1),
+                np.where(apart & (high >= 0), self._node_kinds[high], -1),
+                np.where(held, after - first[low], 0),
+                np.where(held, end - first[low], 0),
+                np.where(apart & (before >= 0), before - first[high], 0),
+            ]
+        return np.stack(columns, axis=1)
+
+    @cached_property
+    def _node_kinds(self) -> Integers:
+        """A number for each node: of one level, equal ones for nodes that are alike all through.
+
+        They have the same numbers of their own, and children that are alike, one by one.
+        """
+        numbers = [column.view(np.int64) for column in self.numbers]
+        kinds, children = np.zeros((2, self.tree.nodes), np.int64)
+        for depth in reversed(range(self.tree.depth + 1)):
+            level = self.tree.level(depth)
+            if depth < self.tree.depth:
+                below = np.split(kinds[self.tree.level(depth + 1)], self._cuts(depth)[1:])
+                known: dict[bytes, int] = {}
+                keys = [some.tobytes() for some in below]
+                children[self._inner(depth)] = [known.setdefault(k, len(known) + 1) for k in keys]
+            traits = np.stack([*numbers, self.scale_class, children], axis=1)[level]
+            kinds[level] = numbered_rows(traits)
+        return kinds
 
     def _add_children(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import OptionError
@@ -28,6 +29,26 @@ def add_rows(rows: Iterable[WeightRow]) -> WeightRow:
     distinct, where = np.unique(positions, return_inverse=True)
     sums = np.bincount(where, weights, minlength=len(distinct))
     return WeightRow(distinct[sums != 0], sums[sums != 0])
+
+
+def numbered_rows(rows: NDArray[Any]) -> Integers:
+    """A number for each row of an array: equal ones for rows that are equal, bit by bit."""
+    if not rows.shape[1]:
+        return np.zeros(len(rows), np.int64)
+    lines = np.ascontiguousarray(rows)
+    keys = lines.view(np.dtype((np.void, lines.itemsize * lines.shape[1]))).reshape(-1).tolist()
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], np.int64)
+
+
+def interval_sums(lines: NDArray[Any], starts: Integers, stops: Integers) -> Floats:
+    """The sums over disjoint intervals of the first axis, in order, of which none is empty."""
+    if np.array_equal(starts + 1, stops):
+        return np.asarray(lines[starts], np.float64)
+    # Sums from each start to its stop and, of no interest, on from there to the next start.
+    ends = np.stack([starts, stops], axis=1).reshape(-1)
+    ends = ends[:-1] if ends[-1] == len(lines) else ends
+    return np.asarray(np.add.reduceat(lines, ends, axis=0)[::2], np.float64)
 
 
 def check_intervals(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers]:

@@ -13,7 +13,8 @@ import numpy as np
 from hushtable.arrays import Floats
 from hushtable.families.forecast import Purpose
 from hushtable.families.linear.gains import largest_gain, mean_gains
-from hushtable.families.linear.read.coefficients import NoisyCoefficients, weights_of
+from hushtable.families.linear.read.coefficients import NoisyCoefficients
+from hushtable.families.linear.read.groups import weights_of
 from hushtable.families.linear.read.transforms import AxisReading, ProductReading, reading_of
 from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import AxisTransform, Product

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
+from hushtable.families.linear.read.groups import AxisGroups, kinds_of
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.query.box import Box, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts, all_codes
@@ -110,9 +111,10 @@ def _transformed(
     axis: ReadAxis, sets: Sequence[CodeSet], groups: Integers
 ) -> tuple[list[AxisAsked], NDArray[np.intp]]:
     """Of other coefficients: those with the same weights in all boxes and in the total."""
+    kinds, first = kinds_of([AxisGroups.of(axis.reading, codes, groups) for codes in sets])
     found: dict[bytes, tuple[int, AxisAsked]] = {}
     which = []
-    for start, stop in groups.tolist():
+    for start, stop in groups[first].tolist():
         inside = np.zeros((len(sets), axis.size))
         for row, codes in zip(inside, sets, strict=True):
             row[all_codes(codes.intersection(CodeSet.of((start, stop))))] = 1.0
@@ -124,7 +126,7 @@ def _transformed(
             asked = AxisAsked.of(classes[:-1], classes[-1], shares, counts)
             found[key] = len(found), asked
         which.append(found[key][0])
-    return [asked for _, asked in found.values()], np.array(which, np.intp)
+    return [asked for _, asked in found.values()], np.array(which, np.intp)[kinds]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,21 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
-from hushtable.families.linear.read.transforms import AxisReading, ProductReading
-from hushtable.families.linear.rows import WeightRow, add_rows
+from hushtable.families.linear.read.groups import (
+    AxisGroups,
+    kinds_of,
+    laid_out,
+    union,
+    weights_of,
+)
+from hushtable.families.linear.read.transforms import ProductReading
+from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import Identity
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import Cuts, cut_by
+from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum
-from hushtable.query.reader import Estimates, ReadBox
+from hushtable.query.reader import Estimates, LazyLaws, ReadBox
 from hushtable.query.weighing import (
     WeighedBox,
     Weighing,
@@ -151,11 +157,49 @@ class NoisyCoefficients:
         return factors, number[which.reshape(-1)]
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
-        """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
+        """The estimated counts of disjoint boxes cut by groups of codes along some axes.
+
+        The values of boxes add up. Groups of the same kinds along all axes have the same law, which
+        is worked out, for one of them, when it is looked at.
+        """
         held = [box for box in boxes if box.cells]
-        if len(held) == 1 and all(len(ranges) for _, ranges in cuts):
-            return self._group_box(held[0], cuts)
-        return self._group_one_by_one(held, cuts)
+        sizes = [len(ranges) for _, ranges in cuts]
+        if not held or not all(sizes):
+            rows = math.prod(sizes)
+            return Estimates(np.zeros(rows), (NoiseSum(()),), np.zeros(rows, np.intp))
+        groups = [[self._groups(i, box.sets[i], cuts) for i in self._axes] for box in held]
+        values = sum(self._sums(along, cuts) for along in groups)
+        kinds = [kinds_of([along[axis] for along in groups]) for axis, _ in cuts]
+        numbers = [len(first) for _, first in kinds]
+
+        def law(number: int) -> NoiseLaw:
+            places = np.unravel_index(number, numbers) if numbers else ()
+            cut = {
+                axis: CodeSet.of((int(ranges[first[place]][0]), int(ranges[first[place]][1])))
+                for (axis, ranges), (_, first), place in zip(cuts, kinds, places, strict=True)
+            }
+            return self.law(tuple(_cut(box, cut) for box in held))
+
+        law_of_row = np.zeros((), np.intp)
+        for (which, _), number in zip(kinds, numbers, strict=True):
+            law_of_row = np.add.outer(law_of_row * number, which)
+        laws = LazyLaws(math.prod(numbers), law)
+        return Estimates(np.asarray(values).reshape(-1), laws, law_of_row.reshape(-1))
+
+    @property
+    def _axes(self) -> range:
+        return range(len(self.reading.axes))
+
+    def _groups(self, axis: int, codes: CodeSet, cuts: Cuts) -> AxisGroups:
+        return AxisGroups.of(self.reading.axes[axis], codes, dict(cuts).get(axis))
+
+    def _sums(self, groups: Sequence[AxisGroups], cuts: Cuts) -> Floats:
+        """The sums of one box by group: the axes that are not grouped first, which leave little."""
+        block = self._gather([along.touched for along in groups])
+        for i in sorted(self._axes, key=lambda i: (groups[i].groups, -i)):
+            block = groups[i].sums(block, i)
+        order = [axis for axis, _ in cuts]
+        return block.transpose([*(i for i in self._axes if i not in order), *order])
 
     def cells(self) -> NDArray[np.float64]:
         """The estimated count of every cell: M*."""
@@ -182,48 +226,6 @@ class NoisyCoefficients:
 
     def _variances(self, gains: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         return self.reading.variances(gains, lambda factor: self.noise.times(factor).variance)
-
-    def _group_box(self, box: Box, cuts: Cuts) -> Estimates:
-        """All groups of one box together: rows of weights by axis, and what they make."""
-        rows = [[self._row(i, part) for part in cut_by(box, i, cuts)] for i in range(len(box.sets))]
-        order = [axis for axis, _ in cuts]
-        plain = [i for i in range(len(rows)) if i not in order]
-        values = self._contract(rows).transpose([*plain, *order]).reshape(-1)
-        kinds = [_numbered([self._spread(i, row) for row in along]) for i, along in enumerate(rows)]
-        laws = [
-            self._product_law(list(spreads))
-            for spreads in itertools.product(*(distinct for distinct, _ in kinds))
-        ]
-        numbers = np.arange(len(laws)).reshape([len(distinct) for distinct, _ in kinds])
-        law_of_row = numbers[np.ix_(*(which for _, which in kinds))]
-        return Estimates(values, tuple(laws), law_of_row.transpose([*plain, *order]).reshape(-1))
-
-    def _group_one_by_one(self, boxes: Sequence[Box], cuts: Cuts) -> Estimates:
-        """Group by group: the boxes of a condition share coefficients, so weights must add up."""
-        values, laws = [], []
-        for ranges in itertools.product(*(list(ranges) for _, ranges in cuts)):
-            cut = {
-                axis: CodeSet.of((int(start), int(stop)))
-                for (axis, _), (start, stop) in zip(cuts, ranges, strict=True)
-            }
-            within = tuple(
-                Box(
-                    tuple(
-                        codes.intersection(cut[i]) if i in cut else codes
-                        for i, codes in enumerate(box.sets)
-                    )
-                )
-                for box in boxes
-            )
-            value, law = self.count(within)
-            values.append(value)
-            laws.append(law)
-        distinct = {law: number for number, law in enumerate(dict.fromkeys(laws))}
-        return Estimates(
-            np.array(values, np.float64),
-            tuple(distinct),
-            np.array([distinct[law] for law in laws], np.intp),
-        )
 
     def _rows(self, box: Box) -> list[WeightRow]:
         return [self._row(i, codes) for i, codes in enumerate(box.sets)]
@@ -266,10 +268,10 @@ class NoisyCoefficients:
 
     def _contract(self, rows: list[list[WeightRow]]) -> NDArray[np.float64]:
         """Weights times coefficients, for every combination of one row along each axis."""
-        positions = [_union(along) for along in rows]
+        positions = [union([row.positions for row in along]) for along in rows]
         block = self._gather(positions)
         for i in reversed(range(len(rows))):
-            weights = np.stack([_laid_out(row, positions[i]) for row in rows[i]])
+            weights = np.stack([laid_out(row, positions[i]) for row in rows[i]])
             block = np.moveaxis(np.tensordot(weights, block, axes=(1, i)), 0, i)
         return block
 
@@ -284,7 +286,7 @@ class NoisyCoefficients:
 
     def _touched(self, boxes: list[list[WeightRow]], *, read: bool) -> tuple[float, Spread]:
         """The estimate of several boxes together, and the sizes of their added weights."""
-        positions = [_union([rows[i] for rows in boxes]) for i in range(len(boxes[0]))]
+        positions = [union([rows[i].positions for rows in boxes]) for i in range(len(boxes[0]))]
         touched = math.prod(map(len, positions))
         if touched > _MOST_TOUCHED:
             raise QueryError("the condition touches too many coefficients; ask for its parts")
@@ -294,7 +296,7 @@ class NoisyCoefficients:
         for first in range(0, len(positions[0]), step):
             piece = [positions[0][first : first + step], *positions[1:]]
             weights = sum(
-                _outer([_laid_out(row, along) for row, along in zip(rows, piece, strict=True)])
+                _outer([laid_out(row, along) for row, along in zip(rows, piece, strict=True)])
                 for rows in boxes
             )
             if read:
@@ -327,33 +329,10 @@ class NoisyCoefficients:
         return spread
 
 
-@lru_cache(maxsize=1 << 14)
-def weights_of(axis: AxisReading, codes: CodeSet) -> WeightRow:
-    """The weights of the coefficients of an axis in the sum over a set of codes."""
-    return add_rows(axis.row(start, stop) for start, stop in codes.intervals)
-
-
-def _numbered(spreads: list[Spread]) -> tuple[list[Spread], NDArray[np.intp]]:
-    """The distinct spreads, and which of them each one is."""
-    keys = [frozenset(spread.items()) for spread in spreads]
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return [Counter(dict(key)) for key in numbers], np.array([numbers[key] for key in keys])
-
-
-def _union(rows: Sequence[WeightRow]) -> NDArray[np.int64]:
-    if len(rows) == 1:
-        return rows[0].positions
-    return np.unique(np.concatenate([row.positions for row in rows]))
-
-
-def _laid_out(row: WeightRow, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-    """A row's weights at given positions; those it does not have are zero."""
-    weights = np.zeros(len(positions))
-    where = np.searchsorted(positions, row.positions)
-    inside = (where < len(positions)) & (row.positions >= (positions[0] if len(positions) else 0))
-    inside[inside] = positions[where[inside]] == row.positions[inside]
-    weights[where[inside]] = row.weights[inside]
-    return weights
+def _cut(box: Box, cut: Mapping[int, CodeSet]) -> Box:
+    """What of a box has some codes along some axes."""
+    sets = enumerate(box.sets)
+    return Box(tuple(c.intersection(cut[i]) if i in cut else c for i, c in sets))
 
 
 def _outer(vectors: list[NDArray[np.float64]]) -> NDArray[np.float64]:

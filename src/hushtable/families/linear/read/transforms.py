@@ -14,11 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.haar_reading import HaarReading
 from hushtable.families.linear.least_squares import TreeReading
-from hushtable.families.linear.rows import WeightRow, check_intervals
+from hushtable.families.linear.rows import WeightRow, check_intervals, interval_sums
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
+from hushtable.query.box import CodeSet
+from hushtable.query.cutting import all_codes
 from hushtable.query.inverse import AxisInverse, inverse
 
 # Numbers held at once while variances are added up over classes.
@@ -39,6 +41,25 @@ class AxisReading(AxisInverse, Protocol):
 
     def gains(self, starts: Any, stops: Any) -> Floats:
         """For many intervals, the sum of squared weights within each class of coefficients."""
+
+    def touched(self, starts: Integers, stops: Integers) -> Integers:
+        """The positions of the coefficients in the sums of many intervals, increasing."""
+
+    def sums(
+        self, lines: NDArray[Any], positions: Integers, starts: Integers, stops: Integers
+    ) -> Floats:
+        """The sums over many intervals, from the coefficients that they touch.
+
+        These run along the first axis; intervals are disjoint, in order and not empty.
+        """
+
+    def kinds(self, starts: Integers, stops: Integers) -> NDArray[Any]:
+        """A row for each of many intervals; those with equal rows have weights of equal sizes.
+
+        That is, the same sizes equally often in each class of coefficients and, within it, among
+        those that have the same weight in the sum over all codes; if that is not zero, also the
+        same signs. No interval is empty.
+        """
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,18 @@ class IdentityReading:
     def gains(self, starts: Any, stops: Any) -> Floats:
         low, high = check_intervals(starts, stops, self.transform.size)
         return (high - low).astype(np.float64).reshape(-1, 1)
+
+    def touched(self, starts: Integers, stops: Integers) -> Integers:
+        return all_codes(CodeSet(tuple(zip(starts.tolist(), stops.tolist(), strict=True))))
+
+    def sums(
+        self, lines: NDArray[Any], positions: Integers, starts: Integers, stops: Integers
+    ) -> Floats:
+        first = np.searchsorted(positions, starts)
+        return interval_sums(lines, first, first + stops - starts)
+
+    def kinds(self, starts: Integers, stops: Integers) -> Integers:
+        return (stops - starts).reshape(-1, 1)
 
 
 def reading_of(transform: AxisTransform) -> AxisReading:
