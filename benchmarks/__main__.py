@@ -28,6 +28,7 @@ SECTIONS = {
     "transforms": "transforms",
     "publish": "paper_scale",
     "queries": "query",
+    "grouping": "grouping",
     "wide": "wide",
     "sparse": "sparse",
     "privbayes": "synthesis",

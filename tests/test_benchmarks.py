@@ -155,7 +155,7 @@ def test_the_scripts_of_peers_are_python_and_tell_json(name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["counting", "transforms", "sparse", "wide"])
+@pytest.mark.parametrize("name", ["counting", "transforms", "grouping", "sparse", "wide"])
 def test_a_benchmark_measures_without_peers(name: str) -> None:
     found = import_module(f"benchmarks.{whole.SECTIONS[name]}").section(ALONE)
     assert found.rows
