@@ -100,15 +100,12 @@ def _quoted(release: Release) -> str:
 
 def _print_answer(result: ResultTable) -> None:
     """The one number that was asked for."""
-    from decimal import ROUND_CEILING, ROUND_FLOOR
-
-    from hushtable.query.answer import show_level, show_number
+    from hushtable.query.answer import show_ends, show_level, show_number
 
     error, (low, high) = float(result.stderr[0]), (float(end[0]) for end in result.bounds)
     half = (high - low) / 2
     value = show_number(float(result.values[0]), half)
-    first = show_number(low, half, rounding=ROUND_FLOOR)
-    last = show_number(high, half, rounding=ROUND_CEILING)
+    first, last = show_ends(low, high, half)
     guess = "estimate: " if result.estimate else ""
     level = show_level(result.confidence, estimate=False, simultaneous=result.simultaneous)
     say(

@@ -123,9 +123,7 @@ def _bar_columns(
     name: str, measure: Measure, result: ResultTable, rows: int
 ) -> dict[str, list[str]]:
     """The columns of an aggregate: all that is known of one, less of each of several."""
-    from decimal import ROUND_CEILING, ROUND_FLOOR
-
-    from hushtable.query.answer import show_bar, show_number
+    from hushtable.query.answer import show_bar, show_ends, show_number
 
     level = result.row_confidence
     halves = measure.half_widths(level)[:rows].tolist()
@@ -135,13 +133,9 @@ def _bar_columns(
         shown["std. error"] = list(map(show_number, measure.stderr[:rows].tolist(), halves))
     shown[f"± {result.level}"] = list(map(show_bar, values, halves))
     if len(result.measures) == 1:
-        for head, ends in zip(("from", "to"), measure.bounds(level), strict=True):
-            rounding = ROUND_FLOOR if head == "from" else ROUND_CEILING
-            ends = ends[:rows].astype(float).tolist()
-            shown[head] = [
-                show_number(end, half, rounding=rounding)
-                for end, half in zip(ends, halves, strict=True)
-            ]
+        low, high = (ends[:rows].astype(float).tolist() for ends in measure.bounds(level))
+        pairs = list(map(show_ends, low, high, halves))
+        shown["from"], shown["to"] = [low for low, _ in pairs], [high for _, high in pairs]
     return {f"{head}\0{name}": column for head, column in shown.items()}
 
 

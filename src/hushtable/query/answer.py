@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +164,14 @@ def show_number(
         places = 2 - math.floor(math.log10(abs(value)))  # three of its own
     step = Decimal(1).scaleb(-max(places, 0))
     return f"{Decimal(float(value)).quantize(step, rounding, Context(prec=1000)):,f}"
+
+
+def show_ends(low: float, high: float, half: float) -> tuple[str, str]:
+    """The ends of an interval for people: no narrower than it is."""
+    return (
+        show_number(low, half, rounding=ROUND_FLOOR),
+        show_number(high, half, rounding=ROUND_CEILING),
+    )
 
 
 def show_bar(value: float, half: float) -> str:

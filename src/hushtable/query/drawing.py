@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.query.answer import show_number
+from hushtable.query.answer import show_bar, show_ends, show_number
 from hushtable.text import plain
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class Panel:
         rows = zip(self.values, self.halves, self.lower, self.upper, strict=True)
         return [
             (
-                f"{show_number(value, half)} ± {show_number(half, half)}",
-                f"{show_number(low, half)} to {show_number(high, half)}",
+                f"{show_number(value, half)} ± {show_bar(value, half)}",
+                " to ".join(show_ends(low, high, half)),
             )
             for value, half, low, high in rows
         ]
@@ -204,9 +204,9 @@ def _in_order(table: ResultTable, scale: Scale) -> tuple[list[Scale], NDArray[np
     if None not in list(next(iter(table.groups.values()))):
         return [_taken(scale, order, known)], order, ""
     words = ", ".join(
-        f"{plain(name)} {show_number(float(measure.values[order[-1]]), half)}"
-        f" ± {show_number(half, half)}"
+        f"{plain(name)} {show_number(value, half)} ± {show_bar(value, half)}"
         for name, measure in table.measures.items()
+        for value in [float(measure.values[order[-1]])]
         for half in [float(measure.half_widths(table.row_confidence)[order[-1]])]
     )
     return [_taken(scale, order[:-1], known - 1)], order[:-1], f"without NULL: {words}"

@@ -17,7 +17,14 @@ from hushtable.markup import (
     paragraph,
     small,
 )
-from hushtable.query.answer import ESTIMATE, show_level, show_number, show_percent
+from hushtable.query.answer import (
+    ESTIMATE,
+    show_bar,
+    show_ends,
+    show_level,
+    show_number,
+    show_percent,
+)
 from hushtable.query.drawing import reach_of
 
 if TYPE_CHECKING:
@@ -30,9 +37,9 @@ _CONFIDENCE = 0.95
 def answer_html(answer: Answer) -> str:
     """A value, its error bar, and what both mean in words."""
     half = answer.law.half_width(_CONFIDENCE)
-    low, high = (show_number(end, half) for end in answer.interval(_CONFIDENCE))
+    low, high = show_ends(*answer.interval(_CONFIDENCE), half)
     level = show_level(_CONFIDENCE, estimate=answer.estimate)
-    shown = f"{show_number(answer.value, half)} ± {show_number(half, half)}"
+    shown = f"{show_number(answer.value, half)} ± {show_bar(answer.value, half)}"
     words = (
         f"The true value lies between {low} and {high} with {show_percent(_CONFIDENCE)} confidence;"
         f" the standard error is {show_number(answer.stderr, answer.stderr)}."
@@ -75,18 +82,16 @@ def _measure_columns(
     values = np.asarray(measure.values, float)
     reach = reach_of(values, low, high)
     bars = [
-        Markup(show_number(half, half) + (" " + element("em", "estimate") if guess else ""))
-        for half, guess in zip(halves, measure.estimates, strict=True)
+        Markup(show_bar(value, half) + (" " + element("em", "estimate") if guess else ""))
+        for value, half, guess in zip(values, halves, measure.estimates, strict=True)
     ]
     columns: list[tuple[str, list[Any]]] = [
         (name, list(map(show_number, values, halves))),
         (f"± ({table.level})", bars),
     ]
     if alone:
-        columns += [
-            (head, list(map(show_number, ends, halves)))
-            for head, ends in (("from", low), ("to", high))
-        ]
+        pairs = list(map(show_ends, low, high, halves))
+        columns += [(head, [pair[i] for pair in pairs]) for i, head in enumerate(("from", "to"))]
     sketches = [interval(*row, reach) for row in zip(values, low, high, strict=True)]
     return [*columns, ("", sketches)] if len(values) > 1 else columns
 
