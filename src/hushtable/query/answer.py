@@ -28,7 +28,7 @@ class Source(NamedTuple):
 
     def drawn_as(self, draw: tuple[str, ...] | None) -> Source:
         """The same of a known draw."""
-        return self._replace(draw=draw)
+        return Source(self.reader, self.asked, draw)
 
     def is_stranger_of(self, other: Source) -> bool:
         """Whether they surely have no noise in common.
