@@ -31,6 +31,8 @@ _HOMES = {
     "Plan": "hushtable.planner",
     "open": "hushtable.release",
     "Release": "hushtable.release",
+    "combine": "hushtable.release.combining",
+    "Combination": "hushtable.release.combining",
     "Answer": "hushtable.query.answer",
     "Synthesizer": "hushtable.synthesizer",
     "CsvFormat": "hushtable.kernel.counting",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from hushtable.publishing import curate, publish
     from hushtable.query.answer import Answer
     from hushtable.release import Release, open
+    from hushtable.release.combining import Combination, combine
     from hushtable.schema import Schema
     from hushtable.synthesizer import Synthesizer
 
@@ -58,6 +61,7 @@ __all__ = [
     "Answer",
     "Audit",
     "CheckReport",
+    "Combination",
     "CsvFormat",
     "Evaluation",
     "HushError",
@@ -69,6 +73,7 @@ __all__ = [
     "Synthesizer",
     "audit",
     "check",
+    "combine",
     "curate",
     "evaluate",
     "mechanisms",

@@ -42,6 +42,7 @@ from hushtable.kernel.privacy.loss import (
 )
 from hushtable.kernel.privacy.sources import Source, note_sources
 from hushtable.progress import heard, listener, nobody
+from hushtable.release.form import Snapshot
 from hushtable.release.manifest import Manifest
 from hushtable.release.release import Release
 from hushtable.release.store import Content, write_content, write_manifest
@@ -87,6 +88,7 @@ def publish(
     table: str | None = None,
     proxy_table: str | None = None,
     csv: CsvFormat | None = None,
+    snapshot: str | None = None,
     progress: Progress | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
@@ -101,10 +103,13 @@ def publish(
     there (see `plan_on_proxy`); `proxy_table` is to it what `table` is to the data. The ledger is
     by default beside the schema's file: the dataset's name, or else the file's, with `.ledger`
     added. A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
-    where their first line does not tell. An `entropy` source, whichever it is, is for tests and
+    where their first line does not tell. A `snapshot` is a word for the state that the table is in,
+    such as "2026-10", by which releases of one state are known (see `combine`); it is published, so
+    it must not be computed from the rows. An `entropy` source, whichever it is, is for tests and
     experiments: the release is then marked as not private.
     """
     step = progress or _ignore
+    _check_snapshot(snapshot)
     data, proxy = table_in(data, table), table_in(proxy, proxy_table)
     schema, amount, target = check_beforehand(schema, epsilon, out, ledger)
     declared = {"workload": workload, "people": people, "typical": typical, "proxy": proxy}
@@ -137,6 +142,7 @@ def publish(
         content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
         manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)
         manifest |= {"plan": planned} if planned else {}
+        manifest |= {} if snapshot is None else {"snapshot": snapshot}
         _write(target, manifest, schema, content, books, reservation, step)
     except (HushError, OSError, MemoryError) as problem:
         raise _after_paying(problem, _what_was_spent(books, reservation)) from None
@@ -226,6 +232,15 @@ def _check_schema(schema: Schema) -> None:
         raise OptionError(
             "the schema is a draft made by looking at the data: review it, then set reviewed = true"
         )
+
+
+def _check_snapshot(snapshot: Any) -> None:
+    if snapshot is None:
+        return
+    try:
+        Snapshot.read(snapshot)
+    except ValueError:
+        raise OptionError(f"a snapshot is {Snapshot.words}") from None
 
 
 def _check_target(target: Path) -> None:

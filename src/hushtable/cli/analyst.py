@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hushtable.query.result import ResultTable
     from hushtable.release import Release
     from hushtable.release.accuracy import Accuracy
+    from hushtable.release.combining import Combination
 
 FORMATS = ("parquet", "csv")
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "TRUNCATE", "REPLACE")
@@ -40,7 +41,7 @@ FilePath = click.Path(path_type=Path)
 
 
 @click.command()
-@release_argument
+@click.argument("releases", nargs=-1, metavar="RELEASE...", required=True, shell_complete=folders)
 @click.argument("sql", metavar="SQL")
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Make all the table's intervals hold at once.")
@@ -49,7 +50,7 @@ FilePath = click.Path(path_type=Path)
 @click.option("--estimate", is_flag=True, help="Answer by a model what small tables do not tell.")
 @json_option
 def query(
-    release: str,
+    releases: tuple[str, ...],
     sql: str,
     confidence: float,
     simultaneous: bool,
@@ -60,13 +61,16 @@ def query(
 ) -> None:
     """Ask a release for counts with error bars.
 
+    Several releases of one table are averaged by the variances of their noise. The intervals are
+    promises where all are of one snapshot (hush publish --snapshot), else estimates.
+
     Example: hush query census.release "SELECT sex, COUNT(*) FROM census GROUP BY sex"
     """
-    if os.path.isdir(sql) and not os.path.isdir(release):  # false too for what is no path
+    if os.path.isdir(sql) and not all(map(os.path.isdir, releases)):  # false too for no path
         raise OptionError('the release comes first, then the SQL: hush query RELEASE "SELECT …"')
     if sql.strip().partition(" ")[0].upper() in _CHANGES:
         raise OptionError("a release never changes: ask a SELECT, or give its condition alone")
-    opened = open_release(release)
+    opened = _opened(releases)
     text = sql if _is_select(sql) else f"SELECT COUNT(*) FROM {_quoted(opened)} WHERE {sql}"
     with waiting("answering", quiet=as_json):
         result = opened.sql(
@@ -88,13 +92,23 @@ def query(
         print_json({**row, **said, "note": result.note})
     else:
         _print_answer(result)
+    if len(releases) > 1 and not as_json:
+        say(opened.reader.note)
+
+
+def _opened(releases: tuple[str, ...]) -> Release | Combination:
+    """A release, or several as one."""
+    from hushtable.release.combining import combine
+
+    opened = [open_release(release) for release in releases]
+    return opened[0] if len(opened) == 1 else combine(*opened)
 
 
 def _is_select(sql: str) -> bool:
     return re.match(r"[\s(]*(SELECT|WITH)\b", sql, re.IGNORECASE) is not None
 
 
-def _quoted(release: Release) -> str:
+def _quoted(release: Release | Combination) -> str:
     return '"' + release.schema.name.replace('"', '""') + '"'
 
 
@@ -154,6 +168,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
             *([["tables", _show_tables(opened.tables)]] if opened.tables else []),
             *([f"standard error of {what}", error] for what, error in accuracy.lines()),
             ["intervals", ESTIMATE if facts["estimate"] else "hold as often as they say, or more"],
+            *([["snapshot", facts["snapshot"]]] if facts["snapshot"] else []),
             ["created", facts["created"]],
             ["reservation", facts["reservation"]],
             ["private", "yes" if facts["private"] else "NO: made with injected randomness"],
@@ -190,6 +205,7 @@ def _facts(release: Release, accuracy: Accuracy) -> dict[str, Any]:
         **accuracy.facts(),
         **({"tables": list(release.tables)} if release.tables else {}),
         "estimate": release.estimate,
+        "snapshot": release.snapshot,
         "created": manifest["created"],
         "reservation": manifest["reservation"],
         "ledger": manifest["ledger"],

@@ -71,6 +71,7 @@ STEPS = {
     help="A setting of it.",
     shell_complete=completing.settings,
 )
+@click.option("--snapshot", help="A word for the state of the table, such as 2026-10: published.")
 @proxy_options
 @ledger_option
 @allow_option
@@ -89,6 +90,7 @@ def publish(
     people: int | None,
     typical: float | None,
     settings: tuple[str, ...],
+    snapshot: str | None,
     proxy: str | None,
     public: bool,
     proxy_table: str | None,
@@ -148,6 +150,7 @@ def publish(
             table=table,
             proxy_table=proxy_table,
             csv=csv,
+            snapshot=snapshot,
             progress=progress,
         )
     state, accuracy = open_ledger(described, ledger).state(), accuracy_of(release)

@@ -25,6 +25,7 @@ from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
 from hushtable.release import Release
 from hushtable.release import open as open_release
+from hushtable.release.combining import planned_from
 from hushtable.release.store import MANIFEST
 from hushtable.schema import Schema
 from hushtable.text import plain
@@ -178,8 +179,15 @@ def _drawn(
         "mechanism": plain(release.mechanism),
         "reservation": plain(str(release.manifest["reservation"])),
         "manifest": _checksum([str(release.folder / MANIFEST)]),
+        "before": _before(release),
         "rows": columns.number,
     }
     made = f"{name}, a release of {dataset} by {plain(release.mechanism)}"
     warning = str(said[0].message) if said else None
     return StandIn(columns, made, told, favours=plain(release.mechanism), warning=warning)
+
+
+def _before(release: Release) -> list[str] | None:
+    """The releases that this one's own plan goes back to, by their reservations, if it is known."""
+    history = planned_from(release.manifest)
+    return None if history is None else [plain(one) for one in history]

@@ -16,6 +16,10 @@ ESTIMATE = "these intervals may hold less often than they say"
 """What it means that an interval is an estimate."""
 
 
+Draws = frozenset[tuple[str, ...]] | None
+"""The draws of the noise, where they are known to be unlike all others."""
+
+
 class Source(NamedTuple):
     """Where an answer is from."""
 
@@ -23,19 +27,20 @@ class Source(NamedTuple):
     """Who answered …"""
     asked: Any
     """… what: boxes of which the rows were counted, or another form of a question."""
-    draw: tuple[str, ...] | None = None
-    """The draw of the noise, where it is known to be unlike every other."""
+    draws: Draws = None
 
-    def drawn_as(self, draw: tuple[str, ...] | None) -> Source:
-        """The same of a known draw."""
-        return Source(self.reader, self.asked, draw)
+    def drawn_as(self, draws: Draws) -> Source:
+        """The same of known draws."""
+        return Source(self.reader, self.asked, draws)
 
     def is_stranger_of(self, other: Source) -> bool:
         """Whether they surely have no noise in common.
 
         A release may be opened twice, copied or read in two ways, and not be another one.
         """
-        return None not in (self.draw, other.draw) and self.draw != other.draw
+        if self.draws is None or other.draws is None:
+            return False
+        return self.draws.isdisjoint(other.draws)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,12 +71,16 @@ class Answering(Protocol):
         """The counts of disjoint boxes cut by groups of codes along some axes."""
 
 
-class Reader(Answering, Protocol):
-    """What answers questions from the stored measurements of one family of mechanisms."""
+class NotingReader(Answering, Protocol):
+    """What answers questions, and says from what."""
 
     @property
     def note(self) -> str:
         """Where its values and errors come from."""
+
+
+class Reader(NotingReader, Protocol):
+    """What answers questions from the stored measurements of one family of mechanisms."""
 
     @property
     def estimate(self) -> bool:

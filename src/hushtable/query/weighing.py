@@ -103,14 +103,14 @@ class WeighingReader(Protocol):
         """The law alone; reads no data."""
 
 
-def weigh(reader: Answering, weighing: Weighing) -> tuple[float, NoiseLaw]:
+def weigh(reader: Answering | WeighingReader, weighing: Weighing) -> tuple[float, NoiseLaw]:
     """The answer of any reader to a linear question, and the law of its error."""
     if isinstance(reader, WeighingReader):
         return reader.weigh(weighing)
     return _from_counts(reader, weighing)
 
 
-def weighed_law(reader: Answering, weighing: Weighing) -> NoiseLaw:
+def weighed_law(reader: Answering | WeighingReader, weighing: Weighing) -> NoiseLaw:
     """The law of the error of any reader's answer."""
     if isinstance(reader, WeighingReader):
         return reader.weighed_law(weighing)

@@ -6,6 +6,7 @@ that reads the release, and so is what `noise` holds besides; their forms are in
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
@@ -18,6 +19,9 @@ from hushtable.kernel.privacy.noises import DiscreteLaplace, KnownNoise
 
 # An ε of more digits is refused before anything is drawn; floats still hold its inverse.
 SMALLEST_SCALE = Fraction(1, 10**200)
+
+# No more than 30 characters, and not 16 hexadecimal digits or more and nothing else.
+_SNAPSHOT = re.compile(r"(?![0-9a-fA-F]{16,}$)[^\W_][\w.+-]{0,29}")
 
 PlainTable = dict[str, Any]
 Probability = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
@@ -53,6 +57,21 @@ class Privacy(Struct, frozen=True):
     eta: Probability = 0.0  # older ones do not state it
 
 
+class Snapshot(str):
+    """A word for a state of the table, chosen by its owner; a checksum would tell of its rows."""
+
+    words = (
+        "a short word for a state of the table, such as 2026-10: letters, digits, dots and dashes,"
+        " never a checksum"
+    )
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if not isinstance(value, str) or not _SNAPSHOT.fullmatch(value):
+            raise ValueError
+        return cls(value)
+
+
 class Stated(Struct, frozen=True):
     """All of a manifest but `hushtable` and `format`, which are looked at first."""
 
@@ -69,6 +88,7 @@ class Stated(Struct, frozen=True):
     reservation: Line
     ledger: LedgerPlace
     arrays: PlainTable
+    snapshot: Snapshot | None = None  # not all name one
 
 
 class Scale(Ratio):

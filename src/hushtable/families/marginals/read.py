@@ -8,8 +8,8 @@ their answers are independent, and are averaged by their variances, which are kn
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +28,7 @@ from hushtable.families.marginals.least_squares import Axes, Measured, ReadTable
 from hushtable.families.marginals.tables import SmallTable, Transforms, groups_at
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.answer import unrounded
+from hushtable.query.averaging import averaged_noise, precisions, shares_of
 from hushtable.query.batch import cells_as_ranges, range_boxes
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import AxisRanges, Cuts
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 NOTE = "least squares over noisy tables of a few attributes each"
 # Tables that a refusal names.
 _NAMED = 3
-# Variances are compared down to this.
-_LEAST = 1e-100
 
 
 class BeyondTablesError(QueryError):
@@ -124,6 +123,18 @@ class MarginalsReader:
         """Several layers count by their variances, other ones for every question."""
         return len(self.layers) == 1
 
+    @property
+    def exact(self) -> bool:
+        """Answers have no error but noise, whose law the tables alone tell."""
+        return True
+
+    @cached_property
+    def parts(self) -> tuple[MarginalsReader, ...]:
+        """Its layers one by one, whose noises are independent."""
+        if len(self.layers) == 1:
+            return (self,)
+        return tuple(replace(self, layers=(layer,)) for layer in self.layers)
+
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
         seen = self._weighings(weighing)
@@ -150,11 +161,11 @@ class MarginalsReader:
         asked = [one.asked() for one in seen]
         reads = [one.layer.agreeing for one in seen]
         variances = [[read.variance(row)] for read, row in zip(reads, asked, strict=True)]
-        shares = [float(share[0]) for share in _shares(variances)]
+        shares = [float(share[0]) for share in shares_of(variances)]
         if len(seen) == 1:
             return [1.0], reads[0].law(asked[0])
         laws = (read.law(row) for read, row in zip(reads, asked, strict=True))
-        return shares, _averaged(zip(shares, laws, strict=True))
+        return shares, averaged_noise(zip(shares, laws, strict=True))
 
     def _questions(self, boxes: Boxes, cuts: Cuts) -> list[LayerQuestion]:
         """The question as each layer sees it that can answer it.
@@ -188,14 +199,14 @@ class MarginalsReader:
         )
         asked = [[of[number] for number in kind] for (of, _), kind in zip(rows, kinds, strict=True)]
         agreeing = [question.layer.agreeing for question in questions]
-        shares = _shares(
+        shares = shares_of(
             [
                 [read.variance(row) for row in rows]
                 for read, rows in zip(agreeing, asked, strict=True)
             ]
         )
         laws = [
-            _averaged(
+            averaged_noise(
                 (share[k], read.law(rows[k]))
                 for share, read, rows in zip(shares, agreeing, asked, strict=True)
             )
@@ -267,7 +278,7 @@ class MarginalsReader:
         variances = np.zeros(len(starts))
         for lot, axes, layers in self._alike(starts, stops):
             boxes = axes, starts[lot], stops[lot]
-            told = [_precision(layer.range_variances(*boxes)) for layer in layers]
+            told = [precisions(layer.range_variances(*boxes)) for layer in layers]
             variances[lot] = 1 / np.sum(told, axis=0)
         return variances
 
@@ -276,7 +287,7 @@ class MarginalsReader:
         values, variances = np.zeros(len(starts)), np.zeros(len(starts))
         for lot, axes, layers in self._alike(starts, stops):
             found = [layer.ranges(axes, starts[lot], stops[lot]) for layer in layers]
-            told = np.stack([_precision(of) for _, of in found])
+            told = np.stack([precisions(of) for _, of in found])
             values[lot] = np.sum(told * [counts for counts, _ in found], axis=0) / told.sum(axis=0)
             variances[lot] = told.sum(axis=0)
         return values, 1 / variances
@@ -333,23 +344,3 @@ def _is_whole(ranges: AxisRanges, size: int) -> bool:
 def _each(size: int) -> Integers:
     codes = np.arange(size)
     return np.stack([codes, codes + 1], axis=1)
-
-
-def _shares(variances: Sequence[Sequence[float]]) -> list[Floats]:
-    """What each layer counts in an average of independent answers: by 1/variance."""
-    precision = _precision(np.array(variances))
-    return list(precision / precision.sum(axis=0))
-
-
-def _precision(variances: Floats) -> Floats:
-    return 1 / np.maximum(variances, _LEAST)
-
-
-def _averaged(laws: Iterable[tuple[float, NoiseSum]]) -> NoiseSum:
-    """The law of a weighted mean of independent answers."""
-    terms: dict[tuple[float, KnownNoise], int] = {}
-    for share, law in laws:
-        for weight, noise, count in law.terms:
-            key = share * weight, noise
-            terms[key] = terms.get(key, 0) + count
-    return NoiseSum.weighted(terms)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hushtable.errors import QueryError
 from hushtable.query.aggregate import Sign
-from hushtable.query.answer import Answer, Source
+from hushtable.query.answer import Answer, Draws, Source
 from hushtable.query.law import NoiseSum
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.combined import CombinedLaw
@@ -23,12 +23,12 @@ Form = Linear | Ratio | Answer
 """What an aggregate comes to: a linear question, a ratio of two, or an answer of another kind."""
 
 
-def answered(reader: Answering, form: Form, draw: tuple[str, ...] | None = None) -> Answer:
+def answered(reader: Answering, form: Form, draws: Draws = None) -> Answer:
     """The answer to what was asked, in whichever form it is."""
     if isinstance(form, Answer):
         return form
     value, law = form.answer(reader)
-    return Answer(value, law, getattr(reader, "note", ""), Source(reader, form, draw))
+    return Answer(value, law, getattr(reader, "note", ""), Source(reader, form, draws))
 
 
 def joined(reader: Answering, sign: Sign, left: Form, right: Form) -> Form:
@@ -60,8 +60,8 @@ def calculated(sign: Sign, left: Answer | float, right: Answer | float) -> Answe
     answers = [operand for operand in (left, right) if isinstance(operand, Answer)]
     sources = [answer.source for answer in answers if answer.source is not None]
     if sources and all(_may_join(operand, sources[0].reader) for operand in (left, right)):
-        reader, _, draw = sources[0]
-        return answered(reader, joined(reader, sign, _form(left), _form(right)), draw)
+        reader, _, draws = sources[0]
+        return answered(reader, joined(reader, sign, _form(left), _form(right)), draws)
     return _apart(sign, _as_answer(left), _as_answer(right))
 
 

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from hushtable.arrays import Floats
+from hushtable.query.averaging import SettledReader, settled
 from hushtable.query.law import NoiseLaw, farther_end, margins_of
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear, one_side
@@ -68,12 +69,19 @@ class Ratio:
 class RatioLaw:
     """The error of a ratio: its ends are found when they are asked for."""
 
-    reader: Answering
+    reader: Answering | SettledReader
     ratio: Ratio
 
     @cached_property
+    def _settled(self) -> Answering | SettledReader:
+        """What answers so that S − r·C is what S and C make, whatever r is."""
+        low, high = self._possible
+        middle = (low + high) / 2 if math.isfinite(high - low) else 1.0
+        return settled(self.reader, self._difference(self.ratio.top.middle, middle))
+
+    @cached_property
     def _below(self) -> tuple[float, NoiseLaw]:
-        return weigh(self.reader, self.ratio.bottom)
+        return weigh(self._settled, self.ratio.bottom)
 
     @cached_property
     def _possible(self) -> Ends:
@@ -84,7 +92,7 @@ class RatioLaw:
         count, _ = self._below
         if count <= 0:
             return math.nan
-        total, _ = weigh(self.reader, self.ratio.top.middle)
+        total, _ = weigh(self._settled, self.ratio.top.middle)
         low, high = self._possible
         return min(max(total / count, low), high) + self.ratio.offset
 
@@ -94,11 +102,11 @@ class RatioLaw:
         if math.isnan(self.value):
             return math.inf
         rest = self._difference(self.ratio.top.middle, self.value - self.ratio.offset)
-        return weighed_law(self.reader, rest).variance / self._below[0] ** 2
+        return weighed_law(self._settled, rest).variance / self._below[0] ** 2
 
     @property
     def estimate(self) -> bool:
-        law = weighed_law(self.reader, self._difference(self.ratio.top.middle, 1.0))
+        law = weighed_law(self._settled, self._difference(self.ratio.top.middle, 1.0))
         return law.estimate or self._below[1].estimate
 
     def half_width(self, confidence: float) -> float:
@@ -121,12 +129,12 @@ class RatioLaw:
     def _end(self, top: Weighing, confidence: float, side: int) -> float:
         """The ratio beyond which all are excluded, on one side of the answer."""
         count = self._below[0]
-        total, _ = weigh(self.reader, top)
+        total, _ = weigh(self._settled, top)
         bound = self._possible[side > 0]
 
         def excess(ratio: float) -> float:
             """How much further S − r·C is off than noise goes: above zero, r is excluded."""
-            law = weighed_law(self.reader, self._difference(top, ratio))
+            law = weighed_law(self._settled, self._difference(top, ratio))
             sides = (
                 margins_of(law, confidence) if self.ratio.top.exact else one_side(law, confidence)
             )

@@ -14,13 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from hushtable.arrays import Floats
+from hushtable.query.averaging import SettledReader, settled
 from hushtable.query.box import Boxes
 from hushtable.query.law import farther_end, margins_of, simultaneous
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.ratio import Ratio, RatioLaw
 from hushtable.query.statistics.values import CodeValues
-from hushtable.query.weighing import counted, weigh
+from hushtable.query.weighing import counted, summed, weigh
 
 _MEANS = 9
 
@@ -37,9 +38,15 @@ class SpreadLaw:
     sample: bool
 
     @cached_property
+    def _settled(self) -> Answering | SettledReader:
+        """What answers all squares alike, whatever the mean is that they are about."""
+        values = self.values.middle
+        return settled(self.reader, summed(self.boxes, self.axis, (values - values.mean()) ** 2))
+
+    @cached_property
     def _mean(self) -> RatioLaw:
         top = Linear.sum(self.boxes, self.axis, self.values)
-        return RatioLaw(self.reader, Ratio(top, counted(self.boxes)))
+        return RatioLaw(self._settled, Ratio(top, counted(self.boxes)))
 
     def _squares(self, mean: float) -> RatioLaw:
         """E(x − m)²; of binned values, of the nearest and the farthest places in their bins."""
@@ -50,7 +57,7 @@ class SpreadLaw:
         if not self.values.binned:
             squares = CodeValues(squares.middle, squares.middle, squares.middle)
         return RatioLaw(
-            self.reader, Ratio(Linear.sum(self.boxes, self.axis, squares), counted(self.boxes))
+            self._settled, Ratio(Linear.sum(self.boxes, self.axis, squares), counted(self.boxes))
         )
 
     @cached_property
@@ -58,7 +65,7 @@ class SpreadLaw:
         mean = self._mean.value
         if math.isnan(mean):
             return math.nan
-        count, _ = weigh(self.reader, counted(self.boxes))
+        count, _ = weigh(self._settled, counted(self.boxes))
         square = self._squares(mean).value
         if self.sample:
             square *= count / (count - 1) if count > 1 else math.nan
@@ -96,7 +103,7 @@ class SpreadLaw:
         """n/(n − 1) at the most."""
         if not self.sample:
             return 1.0
-        count, law = weigh(self.reader, counted(self.boxes))
+        count, law = weigh(self._settled, counted(self.boxes))
         least = count - margins_of(law, confidence)[0]
         return least / (least - 1) if least > 1 else math.inf
 
