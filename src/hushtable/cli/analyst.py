@@ -41,7 +41,7 @@ FilePath = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("releases", nargs=-1, metavar="RELEASE...", required=True, shell_complete=folders)
+@click.argument("releases", nargs=-1, metavar="RELEASE...", shell_complete=folders)
 @click.argument("sql", metavar="SQL")
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Make all the table's intervals hold at once.")
@@ -66,7 +66,10 @@ def query(
 
     Example: hush query census.release "SELECT sex, COUNT(*) FROM census GROUP BY sex"
     """
-    if os.path.isdir(sql) and not all(map(os.path.isdir, releases)):  # false too for no path
+    folder = os.path.isdir(sql)  # false too for what is no path
+    if not releases or (folder and all(map(os.path.isdir, releases))):
+        raise click.MissingParameter(param_type="argument", param_hint="'SQL'")
+    if folder:
         raise OptionError('the release comes first, then the SQL: hush query RELEASE "SELECT …"')
     if sql.strip().partition(" ")[0].upper() in _CHANGES:
         raise OptionError("a release never changes: ask a SELECT, or give its condition alone")

@@ -61,8 +61,8 @@ class Snapshot(str):
     """A word for a state of the table, chosen by its owner; a checksum would tell of its rows."""
 
     words = (
-        "a short word for a state of the table, such as 2026-10: letters, digits, dots and dashes,"
-        " never a checksum"
+        "a short word, such as 2026-10: letters, digits, dots and dashes, never a checksum of the"
+        " table"
     )
 
     @classmethod
@@ -88,7 +88,7 @@ class Stated(Struct, frozen=True):
     reservation: Line
     ledger: LedgerPlace
     arrays: PlainTable
-    snapshot: Snapshot | None = None  # not all name one
+    snapshot: Annotated[Snapshot | None, told(Snapshot.words)] = None  # not all name one
 
 
 class Scale(Ratio):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from attack import Extent
 
 from .answers import ANSWERS, ERROR_BARS
+from .combining import COMBINED
 from .counting import COUNTING, OF_FILES, READING
 from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
@@ -47,6 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *OF_FILES,
     *ANSWERS,
     *ERROR_BARS,
+    *COMBINED,
     *SPARSE,
     *PRIVBAYES,
     *MARGINALS,

@@ -148,7 +148,7 @@ MARGINALS = [
     ),
     Mutant(
         "layers averaged by their variances instead of one over them",
-        "families/marginals/read.py",
+        "query/averaging.py",
         "return list(precision / precision.sum(axis=0))",
         "return list(1 / precision / (1 / precision).sum(axis=0))",
         _LAYERS,
