@@ -21,7 +21,7 @@ from hushtable.families.marginals.tables import parse_tables
 from hushtable.kernel.maps import Haar, Identity, Product
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.aggregate import Aggregate, Arithmetic, Count, Mean, Quantile, Spread, Sum
-from hushtable.query.answer import Answer
+from hushtable.query.answer import Answer, Source
 from hushtable.query.averaging import CombinedReader
 from hushtable.query.law import NoiseSum
 from hushtable.query.reader import Answering
@@ -173,8 +173,8 @@ def test_a_difference_over_time_holds_exactly_as_often_as_it_says() -> None:
     """Two releases of two tables: N − M, term by term; a tenth less is too short."""
     where = parse_where("age = 2 AND job = 'x'", SCHEMA)
     answers = [
-        Answer(*reader.count(where), "", (reader, where))
-        for reader in (cells_of(TRUE, NARROW), cells_of(TRUE + 3, WIDE))
+        Answer(*reader.count(where), "", Source(reader, where, frozenset([(month,)])))
+        for month, reader in (("3", cells_of(TRUE, NARROW)), ("4", cells_of(TRUE + 3, WIDE)))
     ]
     change = answers[1] - answers[0]
     assert change.value == 3 and change.law.variance == NARROW.variance + WIDE.variance
@@ -304,25 +304,3 @@ def test_a_question_is_answered_by_those_who_can() -> None:
     value, law = both.estimating().count(together)
     assert law.estimate and value > 0
     assert not both.estimating().count(parse_where("age = 3", SCHEMA))[1].estimate
-
-
-def test_answers_that_share_a_release_are_no_strangers() -> None:
-    one, other = cells_of(TRUE, NARROW), cells_of(TRUE, WIDE)
-    both, boxes = CombinedReader((one, other), True), EVERY
-    alone, average = (Answer(*reader.count(boxes), "", (reader, boxes)) for reader in (one, both))
-    assert not isinstance((alone + average).law, NoiseSum)
-    stranger = cells_of(TRUE, WIDE)
-    assert isinstance(
-        (Answer(*stranger.count(boxes), "", (stranger, boxes)) + average).law, NoiseSum
-    )
-
-
-def test_two_estimates_of_one_release_are_no_strangers() -> None:
-    reader = layers(noiseless())
-    assert isinstance(reader, MarginalsReader)
-    answers = [
-        Answer(*model.count(EVERY), "", (model, EVERY))
-        for model in (reader.estimating(), reader.estimating())
-    ]
-    twice = answers[0] + answers[1]
-    assert twice.interval(0.9)[1] - twice.value >= 1.9 * answers[0].law.half_width(0.9)

@@ -431,7 +431,9 @@ def drawn(*draw: str) -> Answer:
     counts = table(1)
     one_cell = parse_where("age = 12 AND pay < 1 AND sex = 'F'", SCHEMA)
     value, law = reader(counts).count(one_cell)
-    return Answer(value, law, source=Source(reader(counts), one_cell, draw or None))
+    return Answer(
+        value, law, source=Source(reader(counts), one_cell, frozenset([draw]) if draw else None)
+    )
 
 
 def test_only_other_draws_have_other_noise() -> None:

@@ -12,6 +12,7 @@ import pytest
 import hushtable as ht
 from hushtable.errors import OptionError, QueryError, ReleaseError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.query.law import NoiseSum
 from hushtable.release.combining import planned_from
 from hushtable.schema import Schema
 
@@ -96,6 +97,17 @@ def test_answers_of_two_months_differ_by_the_noise_of_both(owner: Owner) -> None
     change = april.count("age < 3") - march.count("age < 3")
     assert change.law.variance == pytest.approx(2 * march.count("age < 3").law.variance)
     assert not change.estimate
+
+
+def test_answers_that_share_a_release_are_no_strangers(owner: Owner) -> None:
+    one, other, third = owner.publish(), owner.publish(), owner.publish()
+    both = ht.combine(one, other)
+    assert isinstance((both.count() + third.count()).law, NoiseSum)
+    for release in (one, ht.open(other.folder), ht.combine(other, third)):
+        shared = both.count() + release.count()
+        assert not isinstance(shared.law, NoiseSum)
+        halves = both.count().law.half_width(0.95) + release.count().law.half_width(0.95)
+        assert shared.law.half_width(0.95) > halves
 
 
 # ── what is an estimate, and says so everywhere ──────────────────────────────────────────────────

@@ -36,7 +36,7 @@ class Asking:
             """What answers."""
 
         @property
-        def _draws(self) -> Draws:
+        def draws(self) -> Draws:
             """What tells its noise from that of others, where it is known."""
 
     def _answering(self, estimate: bool) -> Answering:
@@ -56,7 +56,7 @@ class Asking:
         boxes = parse_where(where or "", self.schema)
         reader = self._answering(estimate)
         value, law = reader.count(boxes)
-        return Answer(value, law, _note((law,), self.reader), Source(reader, boxes, self._draws))
+        return Answer(value, law, _note((law,), self.reader), Source(reader, boxes, self.draws))
 
     def sum(self, attribute: str, where: str | None = None, *, estimate: bool = False) -> Answer:
         """The sum of an attribute's values, as the schema clips them, over rows that have one."""
@@ -93,7 +93,7 @@ class Asking:
 
         rows = parse_where(where or "", self.schema)
         answer = statistic(self._answering(estimate), self.schema, aggregate, rows)
-        source = answer.source and answer.source.drawn_as(self._draws)
+        source = answer.source and answer.source.drawn_as(self.draws)
         return replace(answer, note=_note((answer.law,), self.reader), source=source)
 
     def _axis(self, attribute: str) -> int:

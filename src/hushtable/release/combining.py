@@ -63,8 +63,9 @@ class Combination(Asking):
         return all(release.private for release in self.releases)
 
     @property
-    def _draws(self) -> Draws:
-        every = [release._draws for release in self.releases]
+    def draws(self) -> Draws:
+        """What tells their noise from that of others, where it is known of all."""
+        every = [release.draws for release in self.releases]
         known = [draws for draws in every if draws is not None]
         return frozenset().union(*known) if len(known) == len(every) else None
 

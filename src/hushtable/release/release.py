@@ -100,7 +100,7 @@ class Release(Asking):
         return self._manifest.stated.snapshot
 
     @property
-    def _draws(self) -> Draws:
+    def draws(self) -> Draws:
         """What tells its noise from that of others: what it was paid for, but for experiments.
 
         Noise that was injected may be that of another release.

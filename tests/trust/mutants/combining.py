@@ -42,10 +42,10 @@ COMBINED = [
     ),
     Mutant(
         "noise that two answers share, taken for that of strangers",
-        "query/statistics/arithmetic.py",
-        "return set().union(*map(_noise_of, reader.behind))",
-        "return {id(reader)}",
-        (f"{AVERAGING}::test_answers_that_share_a_release_are_no_strangers",),
+        "query/answer.py",
+        "return self.draws.isdisjoint(other.draws)",
+        "return self.draws != other.draws",
+        (f"{COMBINING}::test_answers_that_share_a_release_are_no_strangers",),
     ),
     Mutant(
         "a promise without a declared snapshot",
