@@ -46,8 +46,9 @@ NOTE = (
 )
 MOST_CELLS = 2**24
 
-# Boxes are answered in lots for which no table, and no set of derivatives, is larger than this.
-_LOT = 2**21
+# Boxes are answered in lots for which no table, and no set of derivatives, is larger than this:
+# what is worked on stays near the processor.
+_LOT = 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ class NetworkReader:
             self._add_slopes(found, slopes)
         variances = shares**2 * self.fitted.total_variance
         for slope, variance in zip(slopes, self.fitted.variances, strict=True):
-            variances += variance * np.square(slope).sum(axis=1)
+            variances += variance * np.einsum("ij,ij->i", slope, slope)
         return self.fitted.total * shares, variances
 
     def _add_slopes(self, found: Elimination, slopes: list[Floats]) -> None:
@@ -149,12 +150,15 @@ class NetworkReader:
             place = self.network.links.index(link)
             conditional = self.fitted.conditionals[place]
             counts = self.fitted.parent_counts[place][..., None]
-            slope = self.fitted.total * found.slope(link)
+            given = found.slope(link) * self.fitted.total
+            given /= np.maximum(counts, 1e-300)
             # Pr[box | x, π] is a probability, whatever a table says that has hardly any rows of π.
-            given = np.minimum(slope / np.maximum(counts, 1e-300), 1.0)
-            given = given - (conditional * given).sum(axis=-1, keepdims=True)
+            np.minimum(given, 1.0, out=given)
+            given -= np.einsum("...x,...x->...", conditional, given)[..., None]
             home, cells = self._homes[place]
-            slopes[home] += given.reshape(len(given), -1)[:, cells]
+            flat = given.reshape(len(given), -1)
+            alike = np.array_equal(cells, np.arange(flat.shape[1]))
+            slopes[home] += flat if alike else flat.take(cells, axis=1)
 
     @cached_property
     def _homes(self) -> list[tuple[int, NDArray[np.int64]]]:

@@ -6,6 +6,7 @@ Nothing here bounds anything: an interval that is a promise never rests on it.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ EXPANDED = 5e-4
 """Rarer misses on one side than this are extrapolated, not expanded."""
 
 
+@lru_cache(maxsize=64)
 def wider_quantile(miss: float) -> float:
     """The half width of a normal or a Laplace law of variance 1, whichever is wider."""
     return max(normal_quantile(miss), -math.log(miss) / math.sqrt(2))
