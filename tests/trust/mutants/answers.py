@@ -408,7 +408,7 @@ ERROR_BARS = [
     Mutant(
         "a release opened twice taken for two",
         "query/answer.py",
-        "return None not in (self.draw, other.draw) and self.draw != other.draw",
+        "return self.draws.isdisjoint(other.draws)",
         "return self.reader is not other.reader",
         (f"{STATISTICS}::test_only_other_draws_have_other_noise",),
     ),

@@ -154,8 +154,8 @@ PRIVBAYES = [
     Mutant(
         "a network's error without what its other cells take away",
         "families/network/read.py",
-        "given = given - (conditional * given).sum(axis=-1, keepdims=True)",
-        "given = given * 1.0",
+        'given -= np.einsum("...x,...x->...", conditional, given)[..., None]',
+        "given *= 1.0",
         _DELTA,
     ),
     Mutant(
