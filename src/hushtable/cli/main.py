@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 import warnings
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,6 +44,18 @@ class _Commands(click.Group):
         if name == reproducing.NAME:
             return reproducing.reproduce_command()
         return super().get_command(context, name)
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the command that was meant; not every version of click does."""
+        name = arguments[0]
+        if not name.startswith("-") and self.get_command(context, name) is None:
+            close = get_close_matches(name, self.list_commands(context), 1)
+            context.fail(
+                f"No such command {name!r}." + "".join(f" Did you mean {c!r}?" for c in close)
+            )
+        return super().resolve_command(context, arguments)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -84,7 +97,9 @@ def run(name: str | None = None) -> NoReturn:
         _fail_if_stopped(problem)  # engines answer a signal by an error of their own
         _fail(str(problem))
     except (KeyboardInterrupt, click.Abort) as problem:
-        stopped = problem.__cause__ or problem  # click wraps it; the notes are on what it wraps
+        # Click puts an error of its own in the place of the one that has the notes.
+        replaced = problem.__cause__ or problem.__context__
+        stopped = replaced if isinstance(problem, click.Abort) and replaced else problem
         _fail_if_stopped(stopped)
         _fail(": ".join(["stopped", *getattr(stopped, "__notes__", ())]), code=130)
     except BrokenPipeError:
