@@ -69,10 +69,14 @@ def _rows(drawing: Drawing, panel: Panel) -> list[Spec]:
     return [
         group
         | dict(zip(("value", "lower", "upper"), ends, strict=True))
-        | {"shown": shown, "interval": interval}
-        | ({"noise": noise} if drawing.form == "grid" else {})
-        for group, ends, (shown, interval), noise in zip(
-            groups, numbers, panel.words(), panel.is_noise.tolist(), strict=True
+        | {"shown": shown, "interval": interval, "noise": noise, "row": row}
+        for group, ends, (shown, interval), noise, row in zip(
+            groups,
+            numbers,
+            panel.words(),
+            panel.is_noise.tolist(),
+            drawing.rows.tolist(),
+            strict=True,
         )
     ]
 
@@ -98,7 +102,7 @@ def _bars(drawing: Drawing, panel: Panel) -> Spec:
         "width": _WIDTH,
         "height": {"step": 20},
         "layer": [
-            layer("bar", shared | {"x": number("value", panel.name)}, color=VALUE, opacity=0.55),
+            layer("bar", shared | _paled(0.55) | {"x": number("value", panel.name)}, color=VALUE),
             layer("errorbar", shared | _ends("x", panel), color=ERROR, ticks=True),
         ],
     }
@@ -140,10 +144,16 @@ def _heat_map(drawing: Drawing, panel: Panel) -> Spec:
             "x": _cells("x", across) | {"title": f"{across.name} ({PALE})"},
             "y": _cells("y", up),
             "color": colour,
-            "opacity": {"condition": {"test": "datum.noise", "value": 0.2}, "value": 1},
+            **_paled(1),
             "tooltip": told,
         },
     }
+
+
+def _paled(opacity: float) -> Spec:
+    """What may be noise alone is pale."""
+    pale = {"condition": {"test": "datum.noise", "value": 0.2}, "value": opacity}
+    return {"opacity": pale}
 
 
 def _axis(field: str, scale: Scale) -> Spec:

@@ -116,6 +116,8 @@ class Drawing:
     panels: tuple[Panel, ...]
     note: str
     """What is not drawn."""
+    rows: NDArray[np.intp]
+    """Which rows of the table are drawn, in this order."""
 
 
 def drawing_of(table: ResultTable) -> Drawing:
@@ -136,7 +138,7 @@ def drawing_of(table: ResultTable) -> Drawing:
         _panel(plain(name), f"{plain(name)}{by} ({table.level})", measure, table, rows)
         for name, measure in table.measures.items()
     ]
-    return Drawing(form, tuple(scales), tuple(panels), note)
+    return Drawing(form, tuple(scales), tuple(panels), note, rows)
 
 
 def _form(scales: list[Scale]) -> Form:
