@@ -1,0 +1,201 @@
+"""The page of a release, as HTML: what it says, what it escapes, where its links lead."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import hushtable as ht
+from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.web.exchange import Asked, Reply
+from hushtable.web.page import download_csv, download_parquet, page, refusal
+from tests.web.shared_releases import HOSTILE, publish_town
+
+ALLOWED = {"application/json", "module"}
+
+
+class Tags(HTMLParser):
+    """Every element with its attributes, and all the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def asked(query: str = "") -> Asked:
+    parameters = tuple(parse_qsl(query, keep_blank_values=True))
+    return Asked("page", "", "town", parameters, "/root", False)
+
+
+def shown(reply: Reply) -> Tags:
+    return Tags(reply.body.decode())
+
+
+def chart_of(reply: Reply) -> dict:
+    block = re.search(r'id="chart-data">(.*?)</script>', reply.body.decode(), re.DOTALL)
+    assert block is not None
+    return json.loads(block[1])
+
+
+def test_the_page_shows_the_answer_as_sql_gives_it(town: ht.Release) -> None:
+    reply = page(town, asked("by=sex"))
+    table = town.sql("SELECT sex, COUNT(*) FROM town GROUP BY sex")
+    rows = chart_of(reply)["spec"]["data"]["values"]
+    assert reply.status == 200
+    assert [row["value"] for row in rows] == table.values.tolist()
+    assert [row["lower"] for row in rows] == table.bounds[0].tolist()
+
+
+def test_the_page_tells_who_is_protected_and_how_well(town: ht.Release) -> None:
+    text = shown(page(town, asked())).text
+    assert town.manifest["privacy"]["guarantee"] in text
+    assert "ε = 1" in text
+
+
+def test_a_release_of_tests_says_so_on_its_page(tmp_path: Path, town: ht.Release) -> None:
+    made_up = publish_town(tmp_path, entropy=SeededEntropy(1))
+    assert "Not private." in shown(page(made_up, asked())).text
+    assert "Not private." not in shown(page(town, asked())).text
+
+
+def test_estimates_are_called_so_on_chart_and_table(tmp_path: Path, town: ht.Release) -> None:
+    small = publish_town(tmp_path, mechanism="marginals", settings={"tables": "age+sex,job"})
+    text = shown(page(small, asked("by=sex&and=job&estimate=on"))).text
+    assert "estimate:" in text and "Estimate." in text
+    assert "Estimate." not in shown(page(town, asked("by=sex"))).text
+
+
+@pytest.mark.parametrize("query", ["", "by=select", "and=select", "show=share", "is.select=x"])
+def test_nothing_that_a_label_says_becomes_markup(hostile: ht.Release, query: str) -> None:
+    reply = page(hostile, asked(query))
+    tags = shown(reply)
+    assert reply.status == 200
+    assert not tags.all("img") and not tags.all("b") and not tags.all("i")
+    assert all(script.get("type") in ALLOWED for script in tags.all("script"))
+    assert "alert(1)</script>" not in reply.body.decode()
+    assert not any(key.startswith("on") for _, attributes in tags.found for key in attributes)
+    assert not any("style" in attributes for _, attributes in tags.found)  # by the page's policy
+    assert "49" not in tags.text.partition("as SQL")[0].partition("it's")[2][:6]
+
+
+def test_what_would_stay_unseen_is_shown_but_fields_keep_it(hostile: ht.Release) -> None:
+    tags = shown(page(hostile, asked()))
+    assert r"a\u202eb\x1b[31m" in tags.text
+    assert "a\u202eb\x1b[31m" in [option.get("value") for option in tags.all("option")]
+
+
+def test_every_link_of_a_page_leads_to_a_page(town: ht.Release, hostile: ht.Release) -> None:
+    for release in (town, hostile):
+        links = {
+            link["href"] or ""
+            for query in ("", "by=job&is.sex=F" if release is town else "")
+            for link in shown(page(release, asked(query))).all("a")
+        }
+        inside = [link for link in links if link.startswith("/root/town?")]
+        assert len(inside) > 3
+        for link in inside:
+            assert page(release, asked(urlsplit(link).query)).status == 200
+
+
+def test_a_click_looks_inside_a_group_and_the_way_back_is_there(town: ht.Release) -> None:
+    first = shown(page(town, asked("by=job")))
+    inside = next(a["href"] or "" for a in first.all("a") if "is.job=Outdoors" in (a["href"] or ""))
+    reply = page(town, asked(urlsplit(inside).query))
+    assert [row["group"] for row in chart_of(reply)["spec"]["data"]["values"]] == ["Farm", "Sea"]
+    deeper = next(
+        a["href"] or "" for a in shown(reply).all("a") if "is.job=Sea" in (a["href"] or "")
+    )
+    last = page(town, asked(urlsplit(deeper).query))
+    values = chart_of(last)["spec"]["data"]["values"]
+    assert [row["group"] for row in values] == ["Sailor", "Diver"]
+    up = [a["href"] for a in shown(last).all("a") if "is.job=Outdoors" in (a["href"] or "")]
+    assert up
+
+
+def test_a_refusal_is_said_in_words_with_what_can_be_asked(tmp_path: Path) -> None:
+    pairs = publish_town(tmp_path, mechanism="marginals", settings={"tables": "age+sex,job"})
+    reply = page(pairs, asked("by=age&and=job"))
+    tags = shown(reply)
+    assert reply.status == 400
+    assert "This release cannot answer that." in tags.text
+    assert "age × sex" in tags.text
+    model = next(a["href"] or "" for a in tags.all("a") if "estimate=on" in (a["href"] or ""))
+    assert page(pairs, asked(urlsplit(model).query)).status == 200
+
+
+@pytest.mark.parametrize("query", ["by=nothing", "sql=SELEC", "sql=SELECT 1; DROP", "show=mean"])
+def test_a_bad_question_gets_a_page_that_says_why(town: ht.Release, query: str) -> None:
+    reply = page(town, asked(query))
+    assert reply.status == 400
+    assert "This release cannot answer that." in shown(reply).text
+
+
+def test_two_rows_compared(town: ht.Release) -> None:
+    more = shown(page(town, asked("by=sex&a=M&b=F"))).text
+    assert "larger than the noise" in more and "Yes." in more
+    same = shown(page(town, asked("by=sex&a=M&b=M"))).text
+    assert "Yes." not in same
+
+
+def test_a_comparison_of_estimates_says_so(tmp_path: Path) -> None:
+    small = publish_town(tmp_path, mechanism="privbayes")
+    text = shown(page(small, asked("by=job&at=each&is.pay=[0, 10)&is.sex=F&a=Diver&b=Clerk"))).text
+    assert "(estimate)" in text
+
+
+def test_downloads_have_the_whole_table(town: ht.Release) -> None:
+    question = asked("by=age&and=job")
+    expected = town.sql("SELECT age, LEVEL(job, 1), COUNT(*) FROM town GROUP BY 1, 2").to_arrow()
+    parquet = pyarrow.parquet.read_table(io.BytesIO(download_parquet(town, question).body))
+    csv = pyarrow.csv.read_csv(io.BytesIO(download_csv(town, question).body))
+    assert parquet.equals(expected)
+    assert csv.column_names == expected.column_names and len(csv) == len(expected)
+
+
+def test_several_aggregates_of_sql_stand_side_by_side(town: ht.Release) -> None:
+    sql = "sql=SELECT sex, COUNT(*), AVG(age) FROM town GROUP BY sex"
+    reply = page(town, asked(sql))
+    assert len(chart_of(reply)["spec"]["hconcat"]) == 2
+    assert chart_of(reply)["menus"] is None
+
+
+def test_a_line_of_python_gives_the_same(town: ht.Release) -> None:
+    text = shown(page(town, asked("by=sex&together=on&confidence=0.9"))).text
+    line = re.search(r"ht\.open\('town\.release'\)\.sql\((.*)\)\n?", text)
+    assert line is not None
+    table = eval(f"town.sql({line[1]})", {"town": town})  # what a person would paste
+    assert table.simultaneous and table.confidence == 0.9
+    assert table.values.tolist() == town.table("sex").values.tolist()
+
+
+def test_many_rows_are_listed_in_part_and_not_drawn(town: ht.Release) -> None:
+    question = "sql=SELECT age, job, sex, pay, COUNT(*) FROM town GROUP BY 1, 2, 3, 4"
+    reply = page(town, asked(question))
+    text = shown(reply).text
+    assert "more rows are in the download" in text and "too many rows for a chart" in text
+    assert len(reply.body) < 2_000_000
+
+
+def test_a_refusal_page_escapes_its_line() -> None:
+    reply = refusal(asked(), HOSTILE[0], 503)
+    assert reply.status == 503
+    assert not shown(reply).all("script")
