@@ -54,6 +54,7 @@ settings.register_profile("fixed", settings.get_profile("random"), derandomize=T
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--trust", action="store_true", help="run the attacks at their full size")
     parser.addoption("--check", action="store_true", help="run the attacks at a middle size")
+    parser.addoption("--pictures", metavar="FOLDER", help="keep the pictures of web pages there")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -43,7 +43,7 @@ class Tags(HTMLParser):
 
 def asked(query: str = "") -> Asked:
     parameters = tuple(parse_qsl(query, keep_blank_values=True))
-    return Asked("page", "", "town", parameters, "/root", False)
+    return Asked("page", "", "town", parameters, "/root")
 
 
 def shown(reply: Reply) -> Tags:

@@ -27,7 +27,6 @@ from hushtable.errors import OptionError
 if TYPE_CHECKING:
     from hushtable.query.result import ResultTable
     from hushtable.release import Release
-    from hushtable.release.accuracy import Accuracy
     from hushtable.release.combining import Combination
 
 FORMATS = ("parquet", "csv")
@@ -73,6 +72,8 @@ def query(
         raise OptionError('the release comes first, then the SQL: hush query RELEASE "SELECT …"')
     if sql.strip().partition(" ")[0].upper() in _CHANGES:
         raise OptionError("a release never changes: ask a SELECT, or give its condition alone")
+    from hushtable.release.described import answer_dict, is_scalar
+
     opened = _opened(releases)
     text = sql if _is_select(sql) else f"SELECT COUNT(*) FROM {_quoted(opened)} WHERE {sql}"
     with waiting("answering", quiet=as_json):
@@ -87,14 +88,12 @@ def query(
         from hushtable.release.export import export_table
 
         export_table(result, out)
-    if result.groups or len(result) != 1 or len(result.measures) != 1:
-        print_json(result.to_dict()) if as_json else print_result(result)
-    elif as_json:
-        row = result.rows()[0]
-        said = {"confidence": confidence, "simultaneous": result.simultaneous}
-        print_json({**row, **said, "note": result.note})
-    else:
+    if as_json:
+        print_json(answer_dict(result))
+    elif is_scalar(result):
         _print_answer(result)
+    else:
+        print_result(result)
     if len(releases) > 1 and not as_json:
         say(opened.reader.note)
 
@@ -144,6 +143,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
     Example: hush info census.release --verify
     """
     from hushtable.release.accuracy import accuracy_of
+    from hushtable.release.described import release_dict
 
     opened = open_release(release)
     if verify:
@@ -154,7 +154,7 @@ def info(release: str, verify: bool, plot: Path | None, as_json: bool) -> None:
 
         draw_network(opened, plot)
     accuracy = accuracy_of(opened)
-    facts = _facts(opened, accuracy)
+    facts = release_dict(opened, accuracy)
     if as_json:
         drawn = {} if plot is None else {"plot": str(plot)}
         print_json(facts | {"verified": verify} | drawn)
@@ -192,39 +192,6 @@ def _show_tables(names: tuple[str, ...]) -> str:
 
 def _show_cells(cells: int) -> str:
     return f"{cells:,}" if cells < 10**15 else f"about 10^{math.log10(cells):.1f}"
-
-
-def _facts(release: Release, accuracy: Accuracy) -> dict[str, Any]:
-    manifest = release.manifest
-    return {
-        "dataset": release.schema.name,
-        "mechanism": release.mechanism,
-        "parameters": manifest["parameters"],
-        **{key: manifest["privacy"][key] for key in ("epsilon", "delta", "neighbours", "unit")},
-        "guarantee": manifest["privacy"]["guarantee"],
-        "private": release.private,
-        "noise": manifest["noise"],
-        "cells": release.schema.cells,
-        **accuracy.facts(),
-        **({"tables": list(release.tables)} if release.tables else {}),
-        "estimate": release.estimate,
-        "snapshot": release.snapshot,
-        "created": manifest["created"],
-        "reservation": manifest["reservation"],
-        "ledger": manifest["ledger"],
-        "schema": manifest["schema"],
-        **({"kept": _kept(manifest)} if manifest["reader"] == "summary" else {}),
-    }
-
-
-def _kept(manifest: dict[str, Any]) -> str:
-    """What a sparse summary holds, and what it left out."""
-    told = manifest["parameters"]
-    number = manifest["arrays"]["values"]["shape"][0]
-    theta, tau = told.get("theta", 1), told.get("tau", 0)
-    side = "" if told.get("sides") == "one-sided" else "±"
-    text = f"{number:,} noisy values on {told['on']}: none below {side}{theta}"
-    return text + (f", some below {side}{tau:.4g}" if tau > theta else "")
 
 
 def print_attributes(schema: Any) -> None:

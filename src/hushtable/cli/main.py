@@ -25,6 +25,7 @@ from hushtable.cli import (
     publishing,
     reproducing,
     schemas,
+    serving,
     show,
     signals,
     trying,
@@ -75,7 +76,7 @@ for _command in (budgeting.budget, analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
 for _command in (evaluating.evaluate, auditing.audit, completing.completion):
     app.add_command(_command)
-for _command in (trying.demo, trying.generate):
+for _command in (serving.explore, serving.serve, trying.demo, trying.generate):
     app.add_command(_command)
 schema_group.add_command(schemas.schema_draft)
 schema_group.add_command(schemas.schema_check)

@@ -52,7 +52,7 @@ def page(release: Release, asked: Asked) -> Reply:
         question = _fallback(release, asked)
         return _render(release, asked, question, refused=str(problem), understood=False)
     try:
-        answer = _asked(release, question)
+        answer = _answered(release, question, question.sql(), asked.rows)
         difference = _difference(release, question)
     except HushError as problem:
         return _render(release, asked, question, refused=str(problem))
@@ -64,7 +64,8 @@ def download(release: Release, asked: Asked, ending: str) -> Reply:
     import pyarrow.csv
     import pyarrow.parquet
 
-    table = _asked(release, read_question(release.schema, asked.query, start=_start(release)))
+    question = read_question(release.schema, asked.query, start=_start(release))
+    table = _answered(release, question, question.sql(), asked.rows)
     content = BytesIO()
     if ending == "csv":
         pyarrow.csv.write_csv(table.to_arrow(), content)
@@ -93,12 +94,13 @@ def refusal(asked: Asked, line: str, status: int) -> Reply:
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _asked(release: Release, question: Question, sql: str | None = None) -> ResultTable:
+def _answered(release: Release, question: Question, sql: str, rows: int) -> ResultTable:
     return release.sql(
-        question.sql() if sql is None else sql,
+        sql,
         confidence=question.confidence,
         simultaneous=question.together,
         estimate=question.estimate,
+        row_cap=rows,
     )
 
 
@@ -122,7 +124,7 @@ def _difference(release: Release, question: Question) -> Difference | None:
     sql = question.difference_sql()
     if sql is None or question.compared is None:
         return None
-    table = _asked(release, replace(question, together=False), sql)
+    table = _answered(release, replace(question, together=False), sql, 1)
     value, half = float(table.values[0]), float(table.half_widths[0])
     low, high = (float(end[0]) for end in table.bounds)
     first, second = question.compared

@@ -1,0 +1,242 @@
+"""The web application: routes to workers, and what every answer carries.
+
+It reads releases and nothing else, and answers GET alone. Answers are made in worker processes
+(`workers.py`); what is here only finds the release and passes bytes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from hushtable.errors import OptionError
+from hushtable.web.exchange import Asked, Reply
+from hushtable.web.guards import Guard, Headers
+from hushtable.web.limits import Limits
+from hushtable.web.openapi import description
+from hushtable.web.shelf import Shelf
+from hushtable.web.static_files import static_file
+from hushtable.web.tasks import INDEX, TASKS, identity, refused
+from hushtable.web.turns import Busy
+from hushtable.web.workers import Pool
+
+RETRY = "5"
+"""Seconds after which a client that was sent away may come back."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a site is served."""
+
+    limits: Limits = field(default_factory=Limits.from_environment)
+    cors: bool = False
+    hosts: tuple[str, ...] = ()
+    """Names by which the site may be called; any where there are none."""
+    token: str | None = None
+    """What the first request must bring, where only one person may look."""
+    forwarded: bool = False
+    """Whether a proxy in front says by X-Forwarded-For who asks."""
+
+
+def app(folder: str | Path | None = None, settings: Settings | None = None) -> Starlette:
+    """An ASGI application for the releases of a folder, by default that of HUSHTABLE_FOLDER."""
+    chosen = folder if folder is not None else os.environ.get("HUSHTABLE_FOLDER")
+    if not chosen:
+        raise OptionError("name the folder of the releases: app(folder), or HUSHTABLE_FOLDER")
+    return site(Shelf.of_folder(chosen), settings or _from_environment())
+
+
+def _from_environment() -> Settings:
+    def is_on(name: str) -> bool:
+        return os.environ.get(f"HUSHTABLE_{name}", "").lower() in ("1", "on", "true", "yes")
+
+    hosts = tuple(os.environ.get("HUSHTABLE_HOSTS", "").replace(",", " ").split())
+    return Settings(cors=is_on("CORS"), hosts=hosts, forwarded=is_on("FORWARDED"))
+
+
+def site(shelf: Shelf, settings: Settings, more: tuple[BaseRoute, ...] = ()) -> Starlette:
+    """An ASGI application for a shelf, with more routes of the caller's own."""
+    pool = Pool(settings.limits)
+    pages = _Pages(shelf, settings, pool)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        warming = asyncio.ensure_future(pool.warm_up())
+        yield
+        warming.cancel()
+        with suppress(asyncio.CancelledError):
+            await warming
+        await pool.close()
+
+    routes = [
+        Route("/", pages.index),
+        *more,
+        Route("/-/health", pages.health),
+        Route("/-/openapi.json", pages.openapi),
+        Route("/-/static/{name}", pages.static),
+        Route("/robots.txt", pages.robots),
+        Route("/favicon.ico", pages.icon),
+        Route("/{name}.json", pages.task("answer.json")),
+        Route("/{name}/info.json", pages.task("info.json")),
+        Route("/{name}/download.csv", pages.task("download.csv")),
+        Route("/{name}/download.parquet", pages.task("download.parquet")),
+        Route("/{name}", pages.task("page")),
+    ]
+    guards = [
+        Middleware(Headers, cors=settings.cors),
+        Middleware(Guard, hosts=settings.hosts, token=settings.token),
+        Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
+    ]
+    return Starlette(
+        routes=routes,
+        middleware=guards,
+        lifespan=lifespan,
+        exception_handlers={404: _nothing_here, 405: _only_get, 500: _broken},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pages:
+    """The answers of a site."""
+
+    shelf: Shelf
+    settings: Settings
+    pool: Pool
+
+    async def health(self, request: Request) -> Response:
+        return JSONResponse({"ok": True})
+
+    async def openapi(self, request: Request) -> Response:
+        return JSONResponse(description(_root(request)))
+
+    async def robots(self, request: Request) -> Response:
+        # Each page leads to many others, which say nothing new.
+        return PlainTextResponse("User-agent: *\nDisallow: /*?\nDisallow: /-/\n")
+
+    async def icon(self, request: Request) -> Response:
+        return await self._file(request, "icon.svg")
+
+    async def static(self, request: Request) -> Response:
+        return await self._file(request, request.path_params["name"])
+
+    async def _file(self, request: Request, name: str) -> Response:
+        found = await asyncio.to_thread(static_file, name)
+        if found is None:
+            return _nothing_here(request)
+        content, kind, mark = found
+        headers = {"ETag": mark, "Cache-Control": "public, max-age=3600"}
+        if request.headers.get("if-none-match") == mark:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=kind, headers=headers)
+
+    async def index(self, request: Request) -> Response:
+        listed = tuple((quote(name), str(path)) for name, path in self.shelf.releases().items())
+        return await self._ask(request, Asked(INDEX, "", "", listed, _root(request)))
+
+    def task(self, task: str):  # type: ignore[no-untyped-def]
+        """What answers a request about one release."""
+        assert task in TASKS
+
+        async def answer(request: Request) -> Response:
+            name = request.path_params["name"]
+            folder = self.shelf.find(name)
+            if folder is None:
+                return _nothing_here(request)
+            query = tuple(request.query_params.multi_items())
+            rows = self.settings.limits.rows
+            asked = Asked(task, str(folder), quote(name), query, _root(request), rows)
+            if len(request.url.query) > self.settings.limits.sql:
+                line = f"the question is longer than {self.settings.limits.sql:,} characters"
+                return _response(refused(asked, line, 400))
+            mark = _mark(asked)
+            if request.headers.get("if-none-match") == mark:
+                return Response(status_code=304, headers={"ETag": mark})
+            return await self._ask(request, asked, mark)
+
+        return answer
+
+    async def _ask(self, request: Request, asked: Asked, mark: str | None = None) -> Response:
+        answering = asyncio.ensure_future(self.pool.ask(asked, self._client(request)))
+        leaving = asyncio.ensure_future(_left(request))
+        try:
+            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                return Response(status_code=499)  # nobody reads it
+            reply = answering.result()
+        except Busy:
+            line = "too many questions at once: try again in a few seconds"
+            return _response(refused(asked, line, 503))
+        finally:
+            for task in (answering, leaving):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Busy):
+                    await task
+        response = _response(reply)
+        if mark is not None and reply.status == 200:
+            # A release never changes; what stands under its name may.
+            response.headers["ETag"] = mark
+        return response
+
+    def _client(self, request: Request) -> str:
+        """Who asks, as far as it is known."""
+        said = request.headers.get("x-forwarded-for", "")
+        if self.settings.forwarded and said:
+            return said.rpartition(",")[2].strip()[:100]
+        return request.client.host if request.client else ""
+
+
+async def _left(request: Request) -> None:
+    """Return when the client is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _root(request: Request) -> str:
+    return quote(str(request.scope.get("root_path", "")).rstrip("/"))
+
+
+def _mark(asked: Asked) -> str:
+    """What changes when the answer may: the release, the question, this software."""
+    from hushtable import __version__
+
+    text = repr((__version__, asked.task, asked.folder, asked.query, asked.root, asked.rows))
+    seen = text + repr(identity(Path(asked.folder)))
+    return '"' + hashlib.sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()[:32] + '"'
+
+
+def _response(reply: Reply) -> Response:
+    headers = dict(reply.headers) | {"Cache-Control": "no-cache"}
+    if reply.status == 503:
+        headers["Retry-After"] = RETRY
+    return Response(reply.body, reply.status, headers, reply.kind)
+
+
+def _nothing_here(request: Request, _: Exception | None = None) -> Response:
+    return _plain_refusal(request, "there is nothing here; the first page lists all releases", 404)
+
+
+def _only_get(request: Request, _: Exception) -> Response:
+    return _plain_refusal(request, "a release only answers questions: use GET", 405)
+
+
+def _broken(request: Request, _: Exception) -> Response:
+    return _plain_refusal(request, "internal error; please report it", 500)
+
+
+def _plain_refusal(request: Request, line: str, status: int) -> Response:
+    wants_page = "text/html" in request.headers.get("accept", "")
+    asked = Asked("page" if wants_page else "answer.json", "", "", (), _root(request))
+    return _response(refused(asked, line, status))

@@ -1,0 +1,194 @@
+"""Processes that answer questions, each ended when it takes more than its limits.
+
+Threads cannot be ended, and a question may spend minutes inside one call of NumPy; so every
+question runs in a process, which is killed at its limit and replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from hushtable.web.exchange import LENGTH, Asked, Reply, packed, read_reply
+from hushtable.web.limits import Limits
+from hushtable.web.tasks import refused
+from hushtable.web.turns import Turns
+
+MEGABYTE = 2**20
+_LOOKS = 0.1
+"""Seconds between two looks at a worker's memory."""
+_START = 60.0
+"""Seconds that a worker may take to start."""
+MOST_ANSWERS = 2_000
+"""A worker that gave so many is replaced, so that whatever it holds on to is not for ever."""
+
+
+class Gone(Exception):
+    """The worker ended, or was ended, before it replied; says why."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """A process that answers one question at a time."""
+
+    process: asyncio.subprocess.Process
+    answers: int = 0
+    ready: bool = True
+    """Whether it has replied to all that it was asked."""
+
+    @classmethod
+    async def start(cls) -> Worker:
+        """Start one, and wait until it can be asked."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "hushtable.web.worker"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            # One question has one core: others are answered beside it.
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+        worker = cls(process)
+        try:
+            assert process.stdout is not None
+            await asyncio.wait_for(process.stdout.readexactly(1), _START)
+        except BaseException as problem:
+            await worker.end()
+            if isinstance(problem, asyncio.IncompleteReadError | asyncio.TimeoutError):
+                raise Gone("the server could not start a process to answer") from None
+            raise
+        return worker
+
+    async def ask(self, asked: Asked, limits: Limits) -> Reply:
+        """Its reply; ends the process and raises Gone where a limit is met."""
+        self.ready = False
+        reply = asyncio.ensure_future(self._reply(asked, limits))
+        watch = asyncio.ensure_future(self._watch(limits))
+        try:
+            await asyncio.wait(
+                (reply, watch), timeout=limits.seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if reply.done():
+                answer = reply.result()
+                self.answers, self.ready = self.answers + 1, True
+                return answer
+            if watch.done():
+                raise Gone(f"the answer needs more than {limits.memory:,} MB of memory")
+            raise Gone(f"the answer takes longer than {limits.seconds:g} seconds")
+        finally:
+            for task in (reply, watch):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+
+    async def _reply(self, asked: Asked, limits: Limits) -> Reply:
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            stdin.write(packed(asked))
+            await stdin.drain()
+            (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
+            if length > limits.body * MEGABYTE:
+                raise Gone(f"the answer has more than {limits.body:,} MB")
+            return read_reply(await stdout.readexactly(length))
+        except (asyncio.IncompleteReadError, OSError, msgspec.MsgspecError):
+            raise Gone("the process that answered came to an end") from None
+
+    async def _watch(self, limits: Limits) -> None:
+        """Return when the process has more memory than it may."""
+        import psutil
+
+        with suppress(psutil.Error):
+            seen = psutil.Process(self.process.pid)
+            while seen.memory_info().rss <= limits.memory * MEGABYTE:
+                await asyncio.sleep(_LOOKS)
+            return
+        await asyncio.Event().wait()  # it ended: whoever reads from it notices
+
+    def is_fresh(self, limits: Limits) -> bool:
+        """Whether it may go on: it lives, and has not grown old or large."""
+        import psutil
+
+        if self.process.returncode is not None or self.answers >= MOST_ANSWERS:
+            return False
+        if not self.ready:
+            return False
+        try:
+            held: int = psutil.Process(self.process.pid).memory_info().rss
+        except psutil.Error:
+            return False
+        return held <= limits.memory * MEGABYTE / 2
+
+    async def end(self) -> None:
+        """End the process now."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+
+
+@dataclass(eq=False)
+class Pool:
+    """The workers of a server, and the questions that wait for one."""
+
+    limits: Limits
+    _idle: list[Worker] = field(default_factory=list)
+    _all: set[Worker] = field(default_factory=set)
+    _turns: Turns | None = None
+    _closed: bool = False
+
+    @property
+    def turns(self) -> Turns:
+        if self._turns is None:
+            self._turns = Turns(self.limits)
+        return self._turns
+
+    async def ask(self, asked: Asked, client: str) -> Reply:
+        """The reply to a question; raises Busy where there is no place for it.
+
+        A question that has begun goes on when its client leaves, and keeps the client's place: to
+        come and go must not be cheaper than to stay.
+        """
+        await self.turns.take(client)
+        return await asyncio.shield(asyncio.ensure_future(self._ask(asked, client)))
+
+    async def _ask(self, asked: Asked, client: str) -> Reply:
+        worker = None
+        try:
+            worker = self._idle.pop() if self._idle else await self._start()
+            reply = await worker.ask(asked, self.limits)
+        except Gone as problem:
+            return refused(asked, str(problem), 503)
+        finally:
+            await self._leave(worker)
+            self.turns.give_back(client)
+        return reply
+
+    async def _start(self) -> Worker:
+        worker = await Worker.start()
+        self._all.add(worker)
+        return worker
+
+    async def _leave(self, worker: Worker | None) -> None:
+        """Keep a worker that replied and may go on; end any other."""
+        if worker is None:
+            return
+        if not self._closed and worker.is_fresh(self.limits):
+            self._idle.append(worker)
+            return
+        self._all.discard(worker)
+        await worker.end()
+
+    async def warm_up(self) -> None:
+        """Start one worker before the first question."""
+        with suppress(Gone):
+            self._idle.append(await self._start())
+
+    async def close(self) -> None:
+        """End all processes."""
+        self._closed = True
+        workers, self._all, self._idle = list(self._all), set(), []
+        await asyncio.gather(*(worker.end() for worker in workers))

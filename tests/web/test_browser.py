@@ -1,0 +1,286 @@
+"""The page in a real browser: what a person sees, clicks and hears.
+
+`make pictures` keeps the pictures that these tests take for the docs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hushtable as ht
+from tests.web.browsers import running
+from tests.web.serving import served
+from tests.web.shared_releases import UNSEEN, publish_town
+
+WIDE = {"width": 1200, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@dataclass
+class Visit:
+    """A page of the browser, the server's address, and what the page complained about."""
+
+    page: Any
+    address: str
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.address + path)
+
+    def wait_for_chart(self) -> None:
+        self.page.wait_for_selector("#chart[data-drawn] svg")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def address(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The server, with a release of a few tables and one of tests beside the others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSHTABLE_STATE", str(tmp_path_factory.mktemp("state")))
+        wide = publish_town(
+            tmp_path_factory.mktemp("wide"),
+            mechanism="marginals",
+            settings={"tables": "age+sex,job,pay"},
+        )
+    wide.folder.rename(shelf_folder / "wide.release")
+    with served(shelf_folder) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser: Any, address: str) -> Iterator[Callable[..., Visit]]:
+    """A way to open pages: `visit("/town", viewport=PHONE, color_scheme="dark")`."""
+    contexts = []
+    visits = []
+
+    def go(path: str, **options: Any) -> Visit:
+        context = browser.new_context(**{"viewport": WIDE, **options})
+        context.set_default_timeout(120_000)  # a busy machine is no failure
+        contexts.append(context)
+        seen = Visit(context.new_page(), address)
+        seen.page.on("console", lambda m: seen.complaints.append(f"{m.type}: {m.text}"))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(f"error: {error}"))
+        visits.append(seen)
+        seen.open(path)
+        return seen
+
+    yield go
+    for context in contexts:
+        context.close()
+    refused = "the server responded with a status of 400"
+    wrong = [c for v in visits for c in v.complaints if c.startswith("error") and refused not in c]
+    assert not wrong, "the page must run under its own policy, without an error"
+
+
+@pytest.fixture
+def take(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Visit, str], None]:
+    """Take a picture of a page."""
+    folder = Path(request.config.getoption("--pictures") or tmp_path)
+
+    def picture(seen: Visit, name: str) -> None:
+        path = folder / f"{name}.png"
+        seen.page.screenshot(path=path)
+        assert path.stat().st_size > 5_000
+
+    return picture
+
+
+def test_the_first_page_draws_the_counts(visit: Any, take: Any) -> None:
+    seen = visit("/town")
+    seen.wait_for_chart()
+    assert seen.page.locator("#chart svg path").count() > 3
+    assert seen.page.locator("#rows tbody tr").count() == 100
+    take(seen, "explore")
+
+
+def test_choosing_an_attribute_answers_at_once(visit: Any) -> None:
+    seen = visit("/town")
+    seen.wait_for_chart()
+    seen.page.select_option("#by", "sex")
+    seen.page.wait_for_selector("#rows tbody tr:nth-child(2):last-child")
+    assert "by=sex" in seen.page.url
+    assert seen.page.evaluate("document.activeElement.id") == "by"
+    seen.page.go_back()
+    seen.page.wait_for_selector("#rows tbody tr:nth-child(100)")
+
+
+def test_a_click_on_a_bar_looks_inside_it(visit: Any, take: Any) -> None:
+    seen = visit("/town?by=job")
+    seen.wait_for_chart()
+    seen.page.locator("#chart svg .mark-rect.role-mark path").nth(1).click()
+    seen.page.click("#menu a:has-text('Look inside')")
+    seen.page.wait_for_selector(".chips >> text=Outdoors")
+    assert seen.page.locator("#rows tbody th").all_inner_texts() == ["Farm", "Sea"]
+    seen.wait_for_chart()
+    take(seen, "explore-inside")
+    seen.page.click(".chips a:has-text('all of job')")
+    seen.page.wait_for_selector("#rows tbody >> text=Office")
+    assert not seen.page.locator(".chips").count()
+
+
+def test_a_click_on_a_bar_splits_it_by_another_attribute(visit: Any) -> None:
+    seen = visit("/town?by=sex")
+    seen.wait_for_chart()
+    seen.page.locator("#chart svg .mark-rect.role-mark path").first.click()
+    seen.page.click("#menu a:has-text('by job')")
+    seen.page.wait_for_selector("#rows >> text=Outdoors")
+    assert "is.sex=F" in seen.page.url and "by=job" in seen.page.url
+
+
+def test_two_attributes_make_a_heat_map(visit: Any, take: Any) -> None:
+    seen = visit("/town?by=age&at=10&and=job")
+    seen.wait_for_chart()
+    assert seen.page.locator("#chart svg .mark-rect.role-mark path").count() == 20
+    take(seen, "explore-two")
+
+
+def test_a_difference_is_judged_in_words(visit: Any, take: Any) -> None:
+    seen = visit("/town?by=sex")
+    seen.page.select_option("#a", "M")
+    seen.page.select_option("#b", "F")
+    seen.page.click("#compare button")
+    seen.page.wait_for_selector("#difference >> text=larger than the noise")
+    take(seen, "explore-difference")
+
+
+def test_filters_and_simultaneous_intervals(visit: Any) -> None:
+    seen = visit("/town?by=sex")
+    bar = seen.page.locator("#rows tbody td").nth(1)
+    alone = bar.inner_text()
+    seen.page.check("#together")
+    seen.page.wait_for_url("**together=on**")
+    seen.page.wait_for_selector("main:not([aria-busy])")
+    assert float(bar.inner_text().replace(",", "")) > float(alone.replace(",", ""))
+    seen.page.click("summary:has-text('age')")
+    seen.page.fill("[name='from.age']", "90")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector(".chips >> text=90 or more")
+
+
+def test_sql_can_be_changed(visit: Any) -> None:
+    seen = visit("/town?by=sex")
+    seen.page.fill("#sql", "SELECT COUNT(*), AVG(age) FROM town WHERE sex = 'F'")
+    seen.page.click("#sqlform button")
+    seen.page.wait_for_selector(".number >> nth=1")
+    assert "sql=SELECT" in seen.page.url
+
+
+def test_tables_sort_by_their_numbers(visit: Any) -> None:
+    seen = visit("/town?by=job&at=each")
+    seen.page.click("#rows thead button:has-text('count')")
+    cells = seen.page.locator("#rows tbody td:nth-child(2)").evaluate_all(
+        "cells => cells.map(cell => Number(cell.dataset.value))"
+    )
+    assert cells == sorted(cells, reverse=True)
+    assert seen.page.locator("#rows th[aria-sort=descending]").count() == 1
+
+
+def test_a_refusal_says_what_can_be_asked(visit: Any, take: Any) -> None:
+    seen = visit("/wide?by=age&and=job")
+    seen.page.wait_for_selector("text=This release cannot answer that.")
+    take(seen, "explore-refused")
+    seen.page.click("text=Answer it by a model instead")
+    seen.page.wait_for_selector("figcaption >> text=Estimate.")
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
+def test_charts_are_taken_along_as_pictures(visit: Any, ending: str, start: bytes) -> None:
+    seen = visit("/town?by=sex")
+    seen.wait_for_chart()
+    with seen.page.expect_download() as saved:
+        seen.page.click(f"[data-image={ending}]")
+    assert Path(saved.value.path()).read_bytes().startswith(start)
+
+
+def test_downloads_and_json_of_the_page_open(visit: Any, town: ht.Release) -> None:
+    seen = visit("/town?by=sex")
+    with seen.page.expect_download() as saved:
+        seen.page.click("a:has-text('CSV')")
+    assert Path(saved.value.path()).read_text().startswith('"sex","count"')
+    seen.page.click("a:has-text('JSON')")
+    told = json.loads(seen.page.inner_text("body"))
+    assert [row["value"] for row in told["rows"]] == town.table("sex").values.tolist()
+
+
+def test_it_works_at_the_width_of_a_phone(visit: Any, take: Any) -> None:
+    seen = visit("/town?by=job", viewport=PHONE)
+    seen.wait_for_chart()
+    wide = seen.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= PHONE["width"]
+    take(seen, "explore-phone")
+
+
+def test_it_is_dark_where_the_reader_wants_that(visit: Any, take: Any) -> None:
+    seen = visit("/town?by=job", color_scheme="dark")
+    seen.wait_for_chart()
+    ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, ground[4:-1].split(","))) < 200
+    take(seen, "explore-dark")
+
+
+def test_labels_of_a_hostile_release_stay_text(visit: Any) -> None:
+    seen = visit("/hostile")
+    seen.wait_for_chart()
+    assert not seen.page.locator("main img, main b, main i").count()
+    assert r"a\u202eb" in seen.page.inner_text("#rows")
+    seen.page.locator("#chart svg .mark-rect.role-mark path").last.click()
+    seen.page.click("#menu a:has-text('by select')")
+    seen.page.wait_for_selector("#rows >> text=y")
+    assert UNSEEN in seen.page.evaluate("[...new URLSearchParams(location.search).values()]")
+
+
+def test_all_can_be_done_by_keyboard(visit: Any) -> None:
+    seen = visit("/town?by=job")
+    seen.wait_for_chart()
+    reached = set()
+    for _ in range(80):
+        seen.page.keyboard.press("Tab")
+        reached.add(
+            seen.page.evaluate("document.activeElement.id || document.activeElement.textContent")
+        )
+    assert {"show", "by", "at", "and", "confidence", "together", "sql", "a", "b"} <= reached
+    assert {"Skip to the content", "Outdoors", "CSV", "Compare"} <= reached
+
+
+@pytest.mark.parametrize(
+    ("path", "scheme"),
+    [
+        ("/", "light"),
+        ("/town?by=job&a=Office&b=Outdoors", "light"),
+        ("/town?by=job", "dark"),
+        ("/wide?by=age&and=job", "light"),
+        ("/town?by=age&at=10&and=job&is.sex=F", "dark"),
+    ],
+)
+def test_a_checker_of_accessibility_finds_nothing_serious(
+    visit: Any, path: str, scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    seen = visit(path, color_scheme=scheme)
+    if seen.page.locator("#chart").count():
+        seen.wait_for_chart()
+    found = Axe().run(seen.page).response["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert not serious, json.dumps([[one["id"], one["nodes"][0]["html"]] for one in serious])
+
+
+def test_a_page_without_scripts_still_answers(browser: Any, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/town")
+    page.select_option("#by", "sex")
+    page.click("form.ask button")
+    assert page.locator("#rows tbody tr").count() == 2
+    context.close()
