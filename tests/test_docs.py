@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,6 +16,7 @@ from hushtable.cli.main import run
 from hushtable.families import MECHANISMS
 from hushtable.generators import census, census_schema
 from tests.shared_sizes import some_of
+from tests.web.serving import started
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -23,10 +25,21 @@ LINK = re.compile(r"\]\(([^)#:]+)\)")
 
 
 def run_command(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if line.startswith("explore"):
+        look_at_page(line)
+        return
     monkeypatch.setattr(sys, "argv", ["hush", *shlex.split(line)])
     with pytest.raises(SystemExit) as stopped:
         run()
     assert not stopped.value.code, line
+
+
+def look_at_page(line: str) -> None:
+    """Start a server, ask it for its page, and stop it."""
+    client = httpx.Client(follow_redirects=True, timeout=None)
+    with started(*shlex.split(line), "--no-browser") as address, client:
+        answer = client.get(address)
+    assert answer.status_code == 200, line
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,3 +53,17 @@ def running(application: Any, root: str = "") -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[str]:
+    """The address that `hush explore` or `hush serve` prints; interrupted after its use."""
+    command = [sys.executable, "-m", "hushtable", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+    assert process.returncode in (0, 130), "Ctrl-C is the way to end it"
