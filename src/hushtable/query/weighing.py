@@ -103,6 +103,18 @@ class WeighingReader(Protocol):
         """The law alone; reads no data."""
 
 
+@runtime_checkable
+class AlikeReader(Protocol):
+    """A reader that knows which groups have noise of the same law, whatever is summed in them."""
+
+    def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
+        """The kind of each group along each axis that is cut; boxes may overlap.
+
+        Groups of the same kinds along all of them have the same law, in a linear question of these
+        boxes that has weights along other axes.
+        """
+
+
 def weigh(reader: Answering | WeighingReader, weighing: Weighing) -> tuple[float, NoiseLaw]:
     """The answer of any reader to a linear question, and the law of its error."""
     if isinstance(reader, WeighingReader):
