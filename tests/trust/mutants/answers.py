@@ -379,6 +379,13 @@ ERROR_BARS = [
         (GROUPED,),
     ),
     Mutant(
+        "a ratio of counts that do not add up",
+        "query/statistics/ratio.py",
+        "return partitioned(found, top.low, top.middle, top.high, self.ratio.bottom)",
+        "return found",
+        (f"{STATISTICS}::test_a_mean_is_of_counts_that_are_the_same_above_and_below",),
+    ),
+    Mutant(
         "the sides of a ratio mixed up",
         "query/statistics/ratio.py",
         "- sides[side > 0]",

@@ -24,9 +24,11 @@ from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear, one_side
 from hushtable.query.weighing import (
     Weighing,
+    WeighingReader,
     class_weights,
     code_classes,
     factors_of,
+    partitioned,
     remembering,
     scaled,
     weigh,
@@ -73,11 +75,13 @@ class RatioLaw:
     ratio: Ratio
 
     @cached_property
-    def _settled(self) -> Answering | SettledReader:
+    def _settled(self) -> Answering | WeighingReader:
         """What answers so that S − r·C is what S and C make, whatever r is."""
         low, high = self.possible
         middle = (low + high) / 2 if math.isfinite(high - low) else 1.0
-        return settled(self.reader, self._difference(self.ratio.top.middle, middle))
+        found = settled(self.reader, self._difference(self.ratio.top.middle, middle))
+        top = self.ratio.top
+        return partitioned(found, top.low, top.middle, top.high, self.ratio.bottom)
 
     @cached_property
     def _below(self) -> tuple[float, NoiseLaw]:
