@@ -1,7 +1,8 @@
 """GROUP BY with error bars, beside DuckDB's GROUP BY on the true table, which has none.
 
 Every family of known draws answers 100,000 groups: of one long axis, of two, and of a condition
-that falls into several boxes; a network answers 10,000. Releases are opened and warmed up before.
+that falls into several boxes; means of 300 groups and of 100,000; a network answers 10,000.
+Releases are opened and warmed up before.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ MOST = 2**20
 # The sizes of tables' attributes, and the quick ones; what is published of them.
 LONG, QUICK_LONG = {"a": 100_000}, {"a": 2_000}
 WIDE = {"a": 300, "b": 340}
+TALL, QUICK_TALL = {"a": 100_000, "b": 10}, {"a": 500, "b": 10}
 NETWORK, QUICK_NETWORK = {"a": 100, "b": 100, "c": 10, "d": 10}, {"a": 10, "b": 10, "c": 4, "d": 4}
 OF_ONE = ("basic", "privelet", "hierarchical", "marginals")
 OF_TWO = ("basic", "privelet", "privelet+", "hierarchical", "mixed", "marginals")
+OF_MEANS = ("basic", "hierarchical", "marginals")
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "mixed": {"a": "tree:10x30", "b": "tree:10x34"},
 }
@@ -40,6 +43,8 @@ GROUPED = {
     "wide": "SELECT a, b, COUNT(*) FROM wide GROUP BY a, b",
     "network": "SELECT a, b, COUNT(*) FROM network GROUP BY a, b",
 }
+MEANS = "SELECT a, AVG(b) FROM wide GROUP BY a"
+MEANS_OF_MANY = "SELECT a, AVG(b) FROM tall GROUP BY a"
 BOXES = "SELECT a, COUNT(*) FROM wide WHERE a < 20 OR b < 30 GROUP BY a"
 FIVE = f"{GROUPED['wide']} ORDER BY COUNT(*) DESC LIMIT 5"
 
@@ -48,7 +53,8 @@ def section(options: Options) -> Section:
     """Groups of one attribute, of two, of several boxes, and of a network."""
     quick = options.quick
     rows = _rows(options, "long", QUICK_LONG if quick else LONG, OF_ONE, [GROUPED["long"]])
-    rows += _rows(options, "wide", WIDE, OF_TWO, [GROUPED["wide"], FIVE, BOXES])
+    rows += _rows(options, "wide", WIDE, OF_TWO, [GROUPED["wide"], FIVE, BOXES, MEANS])
+    rows += _rows(options, "tall", QUICK_TALL if quick else TALL, OF_MEANS, [MEANS_OF_MANY])
     network = QUICK_NETWORK if quick else NETWORK
     rows += _rows(options, "network", network, ("privbayes",), [GROUPED["network"]])
     return Section("Grouping: GROUP BY with error bars", rows)

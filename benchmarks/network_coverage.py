@@ -69,7 +69,7 @@ def outcome(release: Release, table: CodedTable, asked: CodeRanges) -> tuple[boo
     """Whether an interval is an estimate; whether it held by level, its half width, the error."""
     shape = table.schema.shape
     sets = (CodeSet.of(asked.get(axis, (0, size))) for axis, size in enumerate(shape))
-    value, law = release._reader.count((Box(tuple(sets)),))
+    value, law = release.reader.count((Box(tuple(sets)),))
     true = true_count(table, asked)
     ends = [margins_of(law, level) for level in LEVELS]
     held = [value - below <= true <= value + above for below, above in ends]

@@ -448,3 +448,48 @@ def test_only_other_draws_have_other_noise() -> None:
     both = one + other
     assert isinstance(both.law, NoiseSum) and both.law.half_width(CONFIDENCE) < alike
     assert both.law.variance == pytest.approx(one.law.variance + other.law.variance)
+
+
+# ── readers whose counts do not add up ───────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """An error of at most so much."""
+
+    most: float
+    estimate = False
+
+    @property
+    def variance(self) -> float:
+        return self.most**2
+
+    def half_width(self, confidence: float) -> float:
+        return self.most
+
+
+@dataclass(frozen=True, eq=False)
+class Hiding:
+    """Counts of one age to the row, and of several ages half as many again, as a filter may do."""
+
+    exact: NoisyCells
+
+    def count(self, boxes: Any) -> tuple[float, Within]:
+        true = self.exact.count(boxes)[0]
+        ages = max(box.sets[AGE].count for box in boxes)
+        return (true, Within(1.0)) if ages == 1 else (1.5 * true, Within(0.5 * true))
+
+    def group(self, boxes: Any, cuts: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mean_is_of_counts_that_are_the_same_above_and_below(seed: int) -> None:
+    """Every count is within its law; a mean of those by age over that of all would be a third off,
+    and its interval would not know."""
+    counts = table(seed, 90)
+    found = statistic(Hiding(reader(counts, NONE)), SCHEMA, Mean(AGE), EVERY)
+    true = rows_of(counts, AGE).mean()
+    assert found.value == pytest.approx(true)
+    low, high = found.interval(CONFIDENCE)
+    assert low <= true <= high

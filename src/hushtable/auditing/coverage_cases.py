@@ -151,6 +151,19 @@ def _statistics(schema: Schema) -> Iterator[CaseQuestion]:
         aggregates = (Named(kind, aggregate),)
         query = Query(_everything(schema), aggregates=aggregates, columns=(kind,))
         yield CaseQuestion(kind, query, slow=True)
+    yield from _by_group(schema, asked["shares"], numbers[:1])
+
+
+def _by_group(schema: Schema, share: Aggregate, numbers: Sequence[int]) -> Iterator[CaseQuestion]:
+    """Shares and means of all values of one more attribute, the last, at once."""
+    last = len(schema.shape) - 1
+    if last in {0, *numbers}:
+        return
+    asked = [("shares by group", share), *(("means by group", Mean(axis)) for axis in numbers)]
+    for kind, aggregate in asked:
+        query = _grouped(schema, (last,))
+        named = (Named(kind, aggregate),)
+        yield CaseQuestion(kind, replace(query, aggregates=named, columns=(0, kind)), slow=True)
 
 
 def _of_two(schema: Schema) -> Iterator[CaseQuestion]:

@@ -19,9 +19,9 @@ from hushtable.query.aggregate import Aggregate, Compared, Count, Having, Joined
 from hushtable.query.box import Box, Boxes, CodeSet, common
 from hushtable.query.cutting import Cuts, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, cases_of, group_nodes, projection
-from hushtable.query.reader import Answering
+from hushtable.query.reader import Answering, Estimates, LazyLaws
 from hushtable.query.result import Label, Measure, ResultTable
-from hushtable.query.statistics import statistic
+from hushtable.query.statistics import RowLaw, grouped, statistic
 from hushtable.schema import Attribute, IntegerRange, Schema
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -132,12 +132,27 @@ class GroupedRows:
                 boxes = common(boxes, aggregate.boxes)
             found = self.reader.group(boxes, self.cuts)
             return Measure.from_estimates(found).taken(self.shown)
+        if (measure := self._at_once(aggregate)) is not None:
+            return measure
         return Measure.of(
             [
                 statistic(self.reader, self.schema, aggregate, rows, self.query.boxes)
                 for rows in self.boxes()
             ]
         )
+
+    def _at_once(self, aggregate: Aggregate) -> Measure | None:
+        """Sums, means and shares of all groups together, where noise alone is their error."""
+        if not self.cuts or not len(self.shown):
+            return None
+        groups = self.cuts, self.shown
+        found = grouped(self.reader, self.schema, aggregate, self.query.boxes, *groups)
+        if found is None:
+            return None
+        if isinstance(found, Estimates):
+            return Measure.from_estimates(found)
+        laws = LazyLaws(len(self.shown), lambda row: RowLaw(found, row))
+        return Measure(found.values, laws, np.arange(len(self.shown)))
 
     def boxes(self) -> list[Boxes]:
         """The rows' disjoint boxes, one row after the other."""

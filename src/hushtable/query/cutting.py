@@ -82,6 +82,22 @@ def held_by_group(boxes: Boxes, cuts: Cuts) -> NDArray[np.bool_]:
     return total
 
 
+def kinds_by_codes(sets: Sequence[CodeSet], ranges: AxisRanges) -> Integers:
+    """Which ranges have as many codes in each combination of some sets, which may overlap."""
+    ends = np.unique([end for codes in sets for interval in codes.intervals for end in interval])
+    if not len(ends):
+        return np.zeros(len(ranges), np.int64)
+    runs = np.stack([ends[:-1], ends[1:]], axis=1)
+    inside = np.stack([np.greater(*ranks(codes, runs)[::-1]) for codes in sets])
+    patterns, which = np.unique(inside, axis=1, return_inverse=True)
+    held = []
+    for number in np.flatnonzero(patterns.any(axis=0)):
+        some = runs[which.reshape(-1) == number].tolist()
+        starts, stops = ranks(CodeSet.of(*((start, stop) for start, stop in some)), ranges)
+        held.append(stops - starts)
+    return np.unique(np.stack(held), axis=1, return_inverse=True)[1].reshape(-1)
+
+
 def ranks(codes: CodeSet, ranges: AxisRanges) -> tuple[NDArray[Any], NDArray[Any]]:
     """How many codes of a set lie before each range's start, and before its stop."""
     ends = np.array(ranges, np.int64).reshape(-1, 2).T

@@ -108,17 +108,20 @@ class Measure:
     def bounds(self, level: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of each row's interval, integers if the values and widths are."""
         laws = self.held_laws
-        own = [law for law in laws if hasattr(type(law), "ends")]
-        if not own:
+        if not any(hasattr(type(law), "ends") for law in laws):
             return self._around([margins_of(law, level) for law in laws])
         checked_confidence(level)
-        ends = {id(law): law.ends(level) for law in own}  # type: ignore[attr-defined]
-        sides = [(0.0, 0.0) if id(law) in ends else margins_of(law, level) for law in laws]
-        low, high = (np.array(side, np.float64) for side in self._around(sides))
-        for number, law in enumerate(laws):
-            if id(law) in ends:
-                rows = self._held[1] == number
-                low[rows], high[rows] = ends[id(law)]
+        known = np.array([hasattr(type(law), "ends") for law in laws])
+        ends = np.array(
+            [law.ends(level) if own else (0.0, 0.0) for law, own in zip(laws, known, strict=True)]  # type: ignore[attr-defined]
+        )
+        sides = [
+            (0.0, 0.0) if own else margins_of(law, level)
+            for law, own in zip(laws, known, strict=True)
+        ]
+        around = (np.asarray(side, np.float64) for side in self._around(sides))
+        rows = self._held[1]
+        low, high = (np.where(known[rows], ends[rows, i], side) for i, side in enumerate(around))
         return low, high
 
     def _around(self, sides: list[tuple[float, float]]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -103,6 +103,18 @@ class WeighingReader(Protocol):
         """The law alone; reads no data."""
 
 
+@runtime_checkable
+class AlikeReader(Protocol):
+    """A reader that knows which groups have noise of the same law, whatever is summed in them."""
+
+    def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
+        """The kind of each group along each axis that is cut; boxes may overlap.
+
+        Groups of the same kinds along all of them have the same law, in a linear question of these
+        boxes that has weights along other axes.
+        """
+
+
 def weigh(reader: Answering | WeighingReader, weighing: Weighing) -> tuple[float, NoiseLaw]:
     """The answer of any reader to a linear question, and the law of its error."""
     if isinstance(reader, WeighingReader):
@@ -205,7 +217,7 @@ class AddedLaws:
     """
 
     terms: tuple[tuple[float, NoiseLaw], ...]
-    """Weights and laws, of which none weighs nothing."""
+    """Weights and laws; what weighs nothing counts among the intervals that hold at once."""
 
     @property
     def variance(self) -> float:
@@ -275,6 +287,65 @@ class _Remembering:
 def remembering(reader: Answering) -> Answering:
     """A reader for questions about the same cells with ever other weights."""
     return reader if isinstance(reader, WeighingReader) else _Remembering(reader)
+
+
+@dataclass(frozen=True, eq=False)
+class _Partition:
+    """A reader that answers linear questions from the counts of the same parts, whatever is asked.
+
+    Counts of a reader need not add up: S − r·C is what S and C make of them only if all three are
+    made of the same counts. Parts that count nothing keep their place among the intervals.
+    """
+
+    reader: Answering
+    parts: tuple[Boxes, ...]
+
+    adds_up = False
+
+    def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
+        """The answer to a linear question, in which all cells of a part count alike."""
+        found = [
+            (_cell_weight(weighing, boxes[0]), self.reader.count(boxes)) for boxes in self.parts
+        ]
+        value = math.fsum(weight * count for weight, (count, _) in found)
+        return value, AddedLaws(tuple((weight, law) for weight, (_, law) in found))
+
+    def weighed_law(self, weighing: Weighing) -> NoiseLaw:
+        """The law alone."""
+        return self.weigh(weighing)[1]
+
+
+def _cell_weight(weighing: Weighing, box: Box) -> float:
+    """What the first cell of a box counts."""
+    cell = [codes.intervals[0][0] for codes in box.sets]
+    return math.fsum(
+        part.factor * math.prod(float(along[cell[axis]]) for axis, along in part.along.items())
+        for part in weighing
+        if all(code in codes for code, codes in zip(cell, part.box.sets, strict=True))
+    )
+
+
+def partitioned(
+    reader: Answering | WeighingReader, *weighings: Weighing
+) -> Answering | WeighingReader:
+    """A reader that takes some linear questions, and their differences, from the same counts."""
+    every = tuple(part for weighing in weighings for part in weighing)
+    if isinstance(reader, WeighingReader) or not every:
+        return reader
+    axes = range(len(every[0].box.sets))
+    sets, along = zip(*(_class_sets(every, axis) for axis in axes), strict=True)
+    # Questions that differ in any weight of a cell: each box of them counts by itself.
+    each = [class_weights(np.eye(len(every))[i], along) for i in range(len(every))]
+    held = np.flatnonzero(np.any([weights != 0 for weights in each], axis=0).reshape(-1))
+    if len(held) > MOST_BOXES:
+        raise QueryError("the question has too many different weights; ask for its parts")
+    _, which = unique_columns(np.stack([weights.reshape(-1)[held] for weights in each]))
+    found: dict[int, list[Box]] = {}
+    for number, place in zip(which.tolist(), held.tolist(), strict=True):
+        places = np.unravel_index(place, each[0].shape)
+        box = Box(tuple(of[i] for of, i in zip(sets, places, strict=True)))
+        found.setdefault(number, []).append(box)
+    return _Partition(reader, tuple(map(tuple, found.values())))
 
 
 def _from_counts(reader: Answering, weighing: Weighing) -> tuple[float, NoiseLaw]:

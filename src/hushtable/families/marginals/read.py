@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
+from hushtable.families.marginals.asked import axis_asked
 from hushtable.families.marginals.layers import (
     Layer,
     LayerQuestion,
     LayerWeighing,
+    ends_of,
     layers_of,
 )
 from hushtable.families.marginals.least_squares import Axes, Measured, ReadTable
@@ -117,6 +119,18 @@ class MarginalsReader:
             for question, share in zip(questions, shares, strict=True)
         )
         return Estimates(np.asarray(values), tuple(laws), law_of_row)
+
+    def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
+        """Which groups along each axis are alike in all boxes, as the first layer sees them."""
+        layer, found = self.layers[0], []
+        for axis, ranges in cuts:
+            sets = [layer.places(axis, ends_of(box.sets[axis].intervals)) for box in boxes]
+            ends = layer.places(axis, ends_of(ranges))
+            if axis not in layer.agreeing.along or ends is None or any(one is None for one in sets):
+                self._refuse((axis,))
+            seen = [CodeSet.of(*map(tuple, one.tolist())) for one in sets if one is not None]
+            found.append(axis_asked(layer.agreeing.along[axis], seen, ends)[1])
+        return found
 
     @property
     def adds_up(self) -> bool:

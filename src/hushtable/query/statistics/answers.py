@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushtable.query.aggregate import (
     Aggregate,
     Arithmetic,
@@ -17,14 +20,16 @@ from hushtable.query.aggregate import (
 )
 from hushtable.query.answer import Answer
 from hushtable.query.box import Boxes
-from hushtable.query.reader import Answering
+from hushtable.query.cutting import Cuts
+from hushtable.query.reader import Answering, Estimates, LazyLaws
 from hushtable.query.statistics.arithmetic import Form, answered, joined
+from hushtable.query.statistics.grouped import GroupedRatios, GroupedSums, Groups
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.quantile import QuantileLaw
 from hushtable.query.statistics.ratio import Ratio
 from hushtable.query.statistics.spread import SpreadLaw
 from hushtable.query.statistics.values import CodeValues, values_of, with_values
-from hushtable.query.weighing import counted, remembering
+from hushtable.query.weighing import AlikeReader, WeighingReader, counted, remembering
 from hushtable.schema import Schema
 
 
@@ -34,6 +39,52 @@ def statistic(
     """The answer to an aggregate of some rows; `every` row of all groups, for what is over all."""
     question = Question(reader, schema, rows, rows if every is None else every)
     return answered(reader, question.form(aggregate))
+
+
+def grouped(
+    reader: Answering,
+    schema: Schema,
+    aggregate: Aggregate,
+    rows: Boxes,
+    cuts: Cuts,
+    shown: NDArray[np.intp],
+) -> Estimates | GroupedSums | GroupedRatios | None:
+    """The answers of all groups that are shown together, or None: then each is asked by itself.
+
+    The reader's counts must add up and have no error but noise, and no group may cut what is
+    summed.
+    """
+    cut = {axis for axis, _ in cuts}
+    if not (isinstance(reader, WeighingReader) and isinstance(reader, AlikeReader)):
+        return None
+    if not (reader.adds_up and _is_linear(aggregate, cut)):
+        return None
+    form = Question(reader, schema, rows, rows).form(aggregate)
+    if isinstance(form, Answer):
+        return None
+    top, bottom = (form.top, form.bottom) if isinstance(form, Ratio) else (form, ())
+    boxes = tuple(part.box for part in (*top.low, *top.middle, *top.high, *bottom))
+    if not boxes:
+        return None
+    groups = Groups.of(reader, reader.kinds(tuple(dict.fromkeys(boxes)), cuts), cuts, shown)
+    if isinstance(form, Ratio):
+        return GroupedRatios(groups, form)
+    if not form.exact:
+        return GroupedSums(groups, form)
+    laws = LazyLaws(len(groups.first), lambda kind: groups.law(kind, form.middle))
+    return Estimates(groups.values(form.middle) + form.offset, laws, groups.which)
+
+
+def _is_linear(aggregate: Aggregate, cut: set[int]) -> bool:
+    """Whether an aggregate is made of counts and sums alone, along axes that are not cut."""
+    match aggregate:
+        case Number() | Count():
+            return True
+        case Sum(axis) | Mean(axis):
+            return axis not in cut
+        case Arithmetic(_, left, right):
+            return _is_linear(left, cut) and _is_linear(right, cut)
+    return False
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,11 @@ from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear, one_side
 from hushtable.query.weighing import (
     Weighing,
+    WeighingReader,
     class_weights,
     code_classes,
     factors_of,
+    partitioned,
     remembering,
     scaled,
     weigh,
@@ -37,7 +39,7 @@ from hushtable.query.weighing import (
 _CLOSE = 1e-3
 _STEPS = 40
 # The part of the chance of missing that is for C to be off by more than there is of it.
-_FOR_COUNT = 0.1
+FOR_COUNT = 0.1
 
 Ends = tuple[float, float]
 
@@ -73,19 +75,32 @@ class RatioLaw:
     ratio: Ratio
 
     @cached_property
-    def _settled(self) -> Answering | SettledReader:
+    def _settled(self) -> Answering | WeighingReader:
         """What answers so that S − r·C is what S and C make, whatever r is."""
-        low, high = self._possible
+        low, high = self.possible
         middle = (low + high) / 2 if math.isfinite(high - low) else 1.0
-        return settled(self.reader, self._difference(self.ratio.top.middle, middle))
+        found = settled(self.reader, self._difference(self.ratio.top.middle, middle))
+        top = self.ratio.top
+        return partitioned(found, top.low, top.middle, top.high, self.ratio.bottom)
 
     @cached_property
     def _below(self) -> tuple[float, NoiseLaw]:
         return weigh(self._settled, self.ratio.bottom)
 
     @cached_property
-    def _possible(self) -> Ends:
+    def possible(self) -> Ends:
+        """The least and the largest ratio that there can be, without the offset."""
         return possible(self.ratio.top, self.ratio.bottom)
+
+    @property
+    def bottom_law(self) -> NoiseLaw:
+        """The law of the noise of C; reads no data."""
+        return weighed_law(self._settled, self.ratio.bottom)
+
+    def difference(self, ratio: float, top: Weighing | None = None) -> NoiseLaw:
+        """The law of the noise of S − r·C; reads no data."""
+        asked = self._difference(self.ratio.top.middle if top is None else top, ratio)
+        return weighed_law(self._settled, asked)
 
     @cached_property
     def value(self) -> float:
@@ -93,7 +108,7 @@ class RatioLaw:
         if count <= 0:
             return math.nan
         total, _ = weigh(self._settled, self.ratio.top.middle)
-        low, high = self._possible
+        low, high = self.possible
         return min(max(total / count, low), high) + self.ratio.offset
 
     @property
@@ -116,12 +131,12 @@ class RatioLaw:
     def ends(self, confidence: float) -> Ends:
         """All ratios that may be the true one."""
         count, law = self._below
-        least, most = self._possible
+        least, most = self.possible
         miss = 1 - confidence
-        if count <= max(margins_of(law, 1 - _FOR_COUNT * miss)):
+        if count <= max(margins_of(law, 1 - FOR_COUNT * miss)):
             low, high = least, most
         else:
-            level = 1 - (1 - _FOR_COUNT) * miss
+            level = 1 - (1 - FOR_COUNT) * miss
             low = min(max(self._end(self.ratio.top.low, level, -1), least), most)
             high = max(min(self._end(self.ratio.top.high, level, 1), most), least)
         return low + self.ratio.offset, high + self.ratio.offset
@@ -130,7 +145,7 @@ class RatioLaw:
         """The ratio beyond which all are excluded, on one side of the answer."""
         count = self._below[0]
         total, _ = weigh(self._settled, top)
-        bound = self._possible[side > 0]
+        bound = self.possible[side > 0]
 
         def excess(ratio: float) -> float:
             """How much further S − r·C is off than noise goes: above zero, r is excluded."""

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Integers
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Boxes, cells
-from hushtable.query.cutting import Cuts, cells_by_group
+from hushtable.query.cutting import Cuts, cells_by_group, kinds_by_codes
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 from hushtable.query.sums import hull, piece_sums, pieces
@@ -76,6 +77,10 @@ class NoisyCells:
         distinct, law_of_row = np.unique(cells_by_group(boxes, cuts), return_inverse=True)
         laws = tuple(NoiseSum.of(self.noise, int(count)) for count in distinct)
         return Estimates(values.reshape(-1), laws, law_of_row)
+
+    def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
+        """Which groups along each axis have as many codes in each of the boxes."""
+        return [kinds_by_codes([box.sets[axis] for box in boxes], ends) for axis, ends in cuts]
 
     def cells(self) -> NDArray[Any]:
         """The noisy count of every cell."""

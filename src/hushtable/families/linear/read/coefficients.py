@@ -186,6 +186,11 @@ class NoisyCoefficients:
         laws = LazyLaws(math.prod(numbers), law)
         return Estimates(np.asarray(values).reshape(-1), laws, law_of_row.reshape(-1))
 
+    def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
+        """Which groups along each axis have coefficients of the same weights in all boxes."""
+        along = ([self._groups(axis, box.sets[axis], cuts) for box in boxes] for axis, _ in cuts)
+        return [kinds_of(groups)[0] for groups in along]
+
     @property
     def _axes(self) -> range:
         return range(len(self.reading.axes))
