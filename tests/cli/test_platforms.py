@@ -90,7 +90,8 @@ def windows(folder: Path) -> Windows:
 
 
 def test_every_command_is_of_one_kind() -> None:
-    assert READING.keys() | OWNING.keys() == {*COMMANDS} - {("reproduce",)}
+    by_themselves = {("reproduce",), ("explore",), ("serve",)}  # the latter do not end
+    assert READING.keys() | OWNING.keys() == {*COMMANDS} - by_themselves
 
 
 @pytest.mark.parametrize("command", some_of(READING, [("query",), ("info",)]), ids=" ".join)

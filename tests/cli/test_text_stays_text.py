@@ -254,6 +254,7 @@ TRIED = {
     *(("schema", name) for name in ("check", "draft", "import")),
     *((name,) for name in ("plan", "publish", "budget", "query", "info", "export", "evaluate")),
     *((name,) for name in ("audit", "check", "generate", "reproduce", "demo")),
+    *((name,) for name in ("explore", "serve")),  # below where refused, in tests/web where not
     *((name,) for name in ("mechanisms", "completion")),
 }
 
@@ -270,6 +271,8 @@ def test_every_command_was_tried_above() -> None:
     [
         ["info", "no\x1b[31m.release"],
         ["info", "no\udcff.release"],
+        ["explore", "no\x1b[31m.release"],
+        ["serve", "no\x1b[31m"],
         ["query", "no[/x].release", "x"],
         ["schema", "check", "no\u202e.toml"],
         ["plan", "[/x]", "-e", "\x1b"],

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import webbrowser
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
+from hushtable.cli.analyst import json_option
 from hushtable.cli.completing import folders
-from hushtable.cli.show import open_release, say
+from hushtable.cli.show import open_release, print_json, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
@@ -30,12 +32,14 @@ _MOST_CONNECTIONS = 500
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--seconds", type=float, help="The longest that a question may take.  [default: 60]")
 @click.option("--memory", type=int, help="Megabytes a question may take.  [default: 4096]")
+@json_option
 def explore(
     releases: tuple[str, ...],
     port: int,
     no_browser: bool,
     seconds: float | None,
     memory: int | None,
+    as_json: bool,
 ) -> None:
     """Look into releases in the browser, on this machine alone.
 
@@ -57,8 +61,7 @@ def explore(
     names = list(shelf.releases())
     path = f"/{quote(names[0])}" if len(names) == 1 else "/"
     address = f"http://127.0.0.1:{listening.getsockname()[1]}{path}?token={token}"
-    say(address)
-    say("Open this address in a browser on this machine; Ctrl-C ends it.")
+    _announce(address, "open this address in a browser on this machine; Ctrl-C ends it", as_json)
 
     if not no_browser:  # it listens already: the page is answered when the server has started
         webbrowser.open(address)
@@ -79,6 +82,7 @@ def explore(
 @click.option("--forwarded", is_flag=True, help="A proxy says who asks, by X-Forwarded-For.")
 @click.option("--cors", is_flag=True, help="Let pages of other sites read answers.")
 @click.option("--access-log", is_flag=True, help="Print every request, questions included.")
+@json_option
 def serve(
     folder: str,
     host: str,
@@ -88,6 +92,7 @@ def serve(
     forwarded: bool,
     cors: bool,
     access_log: bool,
+    as_json: bool,
     **limits: Any,
 ) -> None:
     """Serve the releases of a folder to others; new ones appear by themselves.
@@ -107,9 +112,19 @@ def serve(
     listening = _listen(host, port)
     number = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    say(f"http://{shown}:{number}{root_path}/")
-    say(f"serves the releases of {folder}; Ctrl-C ends it.")
+    address = f"http://{shown}:{number}{root_path}/"
+    _announce(address, f"serves the releases of {folder}; Ctrl-C ends it", as_json)
     _serve(application, listening, root_path=root_path, access_log=access_log)
+
+
+def _announce(address: str, words: str, as_json: bool) -> None:
+    """Where the site is, at once: what waits for it reads from a pipe."""
+    if as_json:
+        print_json({"url": address}, indent=None)
+    else:
+        say(address)
+        say(words)
+    sys.stdout.flush()
 
 
 def _check_installed() -> None:

@@ -124,9 +124,17 @@ def _regular(pattern: str, escape: str | None) -> str:
 
 
 def sql_name(name: str) -> str:
-    """A name as SQL writes it: in double quotes unless it is a plain identifier."""
-    plain = name.isascii() and name.isidentifier()
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    """A name as SQL writes it: in double quotes where it would be read as something else."""
+    from sqlglot.tokens import Tokenizer
+
+    if name.isascii() and name.isidentifier() and name.upper() not in Tokenizer.KEYWORDS:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_text(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _number(attribute: Attribute, sign: str, value: Value) -> Decimal:

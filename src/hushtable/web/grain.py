@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.errors import QueryError
+from hushtable.query.literal import sql_name, sql_text
 from hushtable.schema import Attribute, Dates, IntegerRange
-from hushtable.web.written import sql_text, written_name
 
 MOST_BARS = 50
 """Of a hierarchy whose values are shown one by one at first."""
@@ -36,7 +36,7 @@ class Grain:
 
     def condition(self, attribute: Attribute, label: str | None) -> str:
         """What is true of the rows of one group alone."""
-        name = written_name(attribute.name)
+        name = sql_name(attribute.name)
         return f"{name} IS NULL" if label is None else f"{name} = {sql_text(label)}"
 
     def filter_of(self, attribute: Attribute, label: str | None) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Steps(Grain):
         if label is None:
             return super().condition(attribute, label)
         first = _whole(attribute, label)
-        name = written_name(attribute.name)
+        name = sql_name(attribute.name)
         return f"{name} >= {first} AND {name} < {first + self.step}"
 
     def filter_of(self, attribute: Attribute, label: str | None) -> dict[str, Any]:

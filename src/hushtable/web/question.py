@@ -23,9 +23,9 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
 from hushtable.errors import QueryError
+from hushtable.query.literal import sql_name, sql_text
 from hushtable.schema import Attribute, Edges, IntegerRange, Schema
 from hushtable.web.grain import Grain, default_grain, grain_called
-from hushtable.web.written import sql_text, written_name
 
 Parameters = Sequence[tuple[str, str]]
 
@@ -54,7 +54,7 @@ class By:
 
     def sql(self) -> str:
         """The column of SELECT and GROUP BY."""
-        return self.grain.sql(written_name(self.attribute.name))
+        return self.grain.sql(sql_name(self.attribute.name))
 
     def code(self) -> str:
         """What a URL calls its grain; nothing where that goes without saying."""
@@ -77,7 +77,7 @@ class Filter:
 
     def sql(self) -> str:
         """The condition in WHERE."""
-        name = written_name(self.attribute.name)
+        name = sql_name(self.attribute.name)
         parts = []
         if len(self.values) == 1:
             parts.append(f"{name} = {sql_text(self.values[0])}")
@@ -177,7 +177,7 @@ class Question:
 
     @property
     def _from(self) -> str:
-        return written_name(self.table)
+        return sql_name(self.table)
 
     def _conditions(self) -> list[str]:
         return [one.sql() for one in self.filters]
@@ -193,7 +193,7 @@ class Question:
     def _aggregate(self, some: str = "") -> str:
         if self.show in OF_AN_ATTRIBUTE:
             assert self.of is not None
-            return f"{_FUNCTIONS[self.show]}({written_name(self.of.name)}){some}"
+            return f"{_FUNCTIONS[self.show]}({sql_name(self.of.name)}){some}"
         return f"COUNT(*){some}"
 
     # ── as a URL ─────────────────────────────────────────────────────────────────────────────────
