@@ -43,6 +43,10 @@ class Turns:
             self._leave(client, turn)
             raise
 
+    def running(self, client: str) -> int:
+        """How many places a client has."""
+        return self._running[client]
+
     def give_back(self, client: str) -> None:
         """Leave a place to the next."""
         self._free += 1

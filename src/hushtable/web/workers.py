@@ -42,10 +42,10 @@ class Worker:
     """Whether it has replied to all that it was asked."""
 
     @classmethod
-    async def start(cls) -> Worker:
+    async def start(cls, module: str) -> Worker:
         """Start one, and wait until it can be asked."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hushtable.web.worker"),
+            *(sys.executable, "-m", module),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -135,6 +135,8 @@ class Pool:
     """The workers of a server, and the questions that wait for one."""
 
     limits: Limits
+    module: str = "hushtable.web.worker"
+    """What a worker runs."""
     _idle: list[Worker] = field(default_factory=list)
     _all: set[Worker] = field(default_factory=set)
     _turns: Turns | None = None
@@ -168,7 +170,7 @@ class Pool:
         return reply
 
     async def _start(self) -> Worker:
-        worker = await Worker.start()
+        worker = await Worker.start(self.module)
         self._all.add(worker)
         return worker
 

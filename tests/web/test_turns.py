@@ -1,0 +1,123 @@
+"""Turns: clients in a row, none with more than its share, no place lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable.web.limits import Limits
+from hushtable.web.turns import Busy, Turns
+
+
+def served_in_order(requests: list[str], chosen: Limits) -> list[str]:
+    """The clients in the order in which they get their turn, each giving it back at once."""
+
+    async def run() -> list[str]:
+        turns, order = Turns(chosen), []
+
+        async def one(client: str) -> None:
+            await turns.take(client)
+            order.append(client)
+            await asyncio.sleep(0)
+            turns.give_back(client)
+
+        await asyncio.gather(*(one(client) for client in requests), return_exceptions=True)
+        return order
+
+    return asyncio.run(run())
+
+
+def test_clients_take_turns() -> None:
+    order = served_in_order([*"aaaaa", *"b"], Limits(workers=1))
+    assert order.index("b") <= 1
+
+
+def test_one_client_leaves_a_place_for_others() -> None:
+    async def run() -> None:
+        turns = Turns(Limits(workers=3))
+        greedy = [asyncio.ensure_future(turns.take("greedy")) for _ in range(9)]
+        await asyncio.sleep(0)
+        assert turns.running("greedy") == 2
+        await turns.take("other")  # does not wait
+        for one in greedy:
+            one.cancel()
+        await asyncio.gather(*greedy, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_one_client_cannot_fill_the_queue() -> None:
+    async def run() -> None:
+        turns = Turns(Limits(workers=1, client=3))
+        taken = [asyncio.ensure_future(turns.take("greedy")) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await turns.take("greedy")
+        other = asyncio.ensure_future(turns.take("other"))
+        await asyncio.sleep(0)
+        turns.give_back("greedy")
+        await other
+        for one in taken:
+            one.cancel()
+        await asyncio.gather(*taken, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_who_waits_too_long_is_sent_away() -> None:
+    async def run() -> None:
+        turns = Turns(Limits(workers=1, wait=0.01))
+        await turns.take("a")
+        with pytest.raises(Busy):
+            await turns.take("b")
+        turns.give_back("a")
+        await turns.take("b")
+
+    asyncio.run(run())
+
+
+events = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["take", "give", "leave"])), max_size=60
+)
+
+
+@given(events, st.integers(1, 4), st.integers(1, 6))
+def test_no_place_is_lost_or_given_twice(
+    steps: list[tuple[str, str]], workers: int, queue: int
+) -> None:
+    async def run() -> None:
+        turns = Turns(Limits(workers=workers, queue=queue, client=5))
+        waiting: list[tuple[str, asyncio.Future[None]]] = []
+        held: Counter[str] = Counter()
+        for client, step in steps:
+            if step == "take":
+                waiting.append((client, asyncio.ensure_future(turns.take(client))))
+            elif step == "give" and held[client]:
+                held[client] -= 1
+                turns.give_back(client)
+            elif step == "leave" and waiting:
+                waiting.pop(0)[1].cancel()
+            for _ in range(4):
+                await asyncio.sleep(0)
+            for name, future in list(waiting):
+                if future.done():
+                    waiting.remove((name, future))
+                    if not future.cancelled() and future.exception() is None:
+                        held[name] += 1
+            assert sum(held.values()) <= workers
+            assert all(number <= max(1, workers - 1) for number in held.values())
+        for _, future in waiting:
+            future.cancel()
+        for _ in range(4):
+            await asyncio.sleep(0)
+        for name, number in held.items():
+            for _ in range(number):
+                turns.give_back(name)
+        for place in range(workers):  # all are free again
+            await asyncio.wait_for(turns.take(f"new {place}"), 60)
+
+    asyncio.run(run())
