@@ -85,6 +85,8 @@ ALLOWED: dict[str, set[str]] = {
     "planner": ANALYST | {"families", "families.forecast", "workload"},
     # Pages of releases: as much as an analyst sees. A release draws its report by one of them.
     "web": ANALYST | {"__version__", "release", "scratch"},
+    # The owner's page sees the ledger; `hush explore --schema` alone imports it.
+    "web.owner": ANALYST | {"families.forecast", "kernel.privacy", "planner", "web", "workload"},
     "web.report": ANALYST | {"release", "scratch", "web"},
     "cli.signals": set(),
     "cli.show": {"cli.signals", "errors", "progress", "query", "release", "text"},
@@ -214,6 +216,23 @@ def test_imports_go_one_way() -> None:
             other = part_of(name)
             assert other == part or other in ALLOWED[part], f"{module} must not import {name}"
             assert not family or family_of(name) in families, f"{module} must not import {name}"
+
+
+def test_no_server_for_others_imports_the_page_of_an_owner() -> None:
+    users = {module_of(p) for p in FILES if "hushtable.web.owner" in imports_of(p)}
+    assert users == {"cli.serving"}
+    (owner,) = [
+        node
+        for node in parsed(SOURCE / "cli" / "serving.py").body
+        if isinstance(node, ast.FunctionDef) and "hushtable.web.owner" in imports_in(ast.walk(node))
+    ]
+    callers = {
+        node.name
+        for node in parsed(SOURCE / "cli" / "serving.py").body
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(n, ast.Name) and n.id == owner.name for n in ast.walk(node))
+    }
+    assert callers == {"explore"}
 
 
 def is_ours(name: str) -> bool:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import secrets
 import socket
 import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
+from hushtable.cli.analyst import FilePath
 from hushtable.cli.completing import folders
+from hushtable.cli.options import ledger_option
 from hushtable.cli.show import open_release, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.routing import BaseRoute
 
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -30,18 +34,29 @@ _MOST_CONNECTIONS = 500
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--seconds", type=float, help="The longest that a question may take.  [default: 60]")
 @click.option("--memory", type=int, help="Megabytes a question may take.  [default: 4096]")
+@click.option("--schema", type=FilePath, help="Also show the owner's page of this schema.")
+@ledger_option
 def explore(
     releases: tuple[str, ...],
     port: int,
     no_browser: bool,
     seconds: float | None,
     memory: int | None,
+    schema: Path | None,
+    ledger: Path | None,
 ) -> None:
     """Look into releases in the browser, on this machine alone.
 
+    With --schema there is a page for the owner too: what was spent, and what another release would
+    give. It publishes nothing.
+
     Example: hush explore census.release
+
+    Example: hush explore --schema census.toml
     """
-    if not releases:
+    if ledger is not None and schema is None:
+        raise OptionError("--ledger is about --schema, which is not given")
+    if not releases and schema is None:
         raise click.MissingParameter(param_type="argument", param_hint="'RELEASE'")
     for release in releases:
         open_release(release)
@@ -53,16 +68,18 @@ def explore(
     token = secrets.token_urlsafe(24)
     limits = Limits.from_environment(seconds=seconds or 60.0, memory=memory or 4096)
     shelf = Shelf.of_releases(releases)
+    more = () if schema is None else _owner(schema, ledger)
     listening = _listen("127.0.0.1", port)
     names = list(shelf.releases())
     path = f"/{quote(names[0])}" if len(names) == 1 else "/"
+    path = path if schema is None else "/-/owner"
     address = f"http://127.0.0.1:{listening.getsockname()[1]}{path}?token={token}"
     say(address)
     say("Open this address in a browser on this machine; Ctrl-C ends it.")
 
     if not no_browser:  # it listens already: the page is answered when the server has started
         webbrowser.open(address)
-    _serve(site(shelf, Settings(limits, hosts=LOCAL, token=token)), listening)
+    _serve(site(shelf, Settings(limits, hosts=LOCAL, token=token), more), listening)
 
 
 @click.command()
@@ -110,6 +127,12 @@ def serve(
     say(f"http://{shown}:{number}{root_path}/")
     say(f"serves the releases of {folder}; Ctrl-C ends it.")
     _serve(application, listening, root_path=root_path, access_log=access_log)
+
+
+def _owner(schema: Path, ledger: Path | None) -> tuple[BaseRoute, ...]:
+    from hushtable.web.owner import owner_routes
+
+    return tuple(owner_routes(schema, ledger))
 
 
 def _check_installed() -> None:
