@@ -23,6 +23,7 @@ from hushtable.cli import (
     listing,
     planning,
     publishing,
+    reporting,
     reproducing,
     schemas,
     serving,
@@ -76,7 +77,9 @@ for _command in (budgeting.budget, analyst.query, analyst.info, analyst.export):
     app.add_command(_command)
 for _command in (evaluating.evaluate, auditing.audit, completing.completion):
     app.add_command(_command)
-for _command in (serving.explore, serving.serve, trying.demo, trying.generate):
+for _command in (reporting.report, serving.explore, serving.serve):
+    app.add_command(_command)
+for _command in (trying.demo, trying.generate):
     app.add_command(_command)
 schema_group.add_command(schemas.schema_draft)
 schema_group.add_command(schemas.schema_check)

@@ -6,18 +6,21 @@ import secrets
 import socket
 import sys
 import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
-from hushtable.cli.analyst import json_option
+from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.completing import folders
+from hushtable.cli.options import ledger_option
 from hushtable.cli.show import open_release, print_json, say
 from hushtable.errors import OptionError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.routing import BaseRoute
 
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -27,12 +30,14 @@ _MOST_CONNECTIONS = 500
 
 
 @click.command()
-@click.argument("releases", nargs=-1, metavar="RELEASE...", shell_complete=folders)
+@click.argument("releases", nargs=-1, metavar="[RELEASE]...", shell_complete=folders)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--seconds", type=float, help="The longest that a question may take.  [default: 60]")
 @click.option("--memory", type=int, help="Megabytes a question may take.  [default: 4096]")
 @json_option
+@click.option("--schema", type=FilePath, help="Also show the owner's page of this schema.")
+@ledger_option
 def explore(
     releases: tuple[str, ...],
     port: int,
@@ -40,12 +45,21 @@ def explore(
     seconds: float | None,
     memory: int | None,
     as_json: bool,
+    schema: Path | None,
+    ledger: Path | None,
 ) -> None:
     """Look into releases in the browser, on this machine alone.
 
+    With --schema there is a page for the owner too: what was spent, and what another release would
+    give. It publishes nothing.
+
     Example: hush explore census.release
+
+    Example: hush explore --schema census.toml
     """
-    if not releases:
+    if ledger is not None and schema is None:
+        raise OptionError("--ledger is about --schema, which is not given")
+    if not releases and schema is None:
         raise click.MissingParameter(param_type="argument", param_hint="'RELEASE'")
     for release in releases:
         open_release(release)
@@ -57,15 +71,17 @@ def explore(
     token = secrets.token_urlsafe(24)
     limits = Limits.from_environment(seconds=seconds or 60.0, memory=memory or 4096)
     shelf = Shelf.of_releases(releases)
+    more = () if schema is None else _owner(schema, ledger)
     listening = _listen("127.0.0.1", port)
     names = list(shelf.releases())
     path = f"/{quote(names[0])}" if len(names) == 1 else "/"
+    path = path if schema is None else "/-/owner"
     address = f"http://127.0.0.1:{listening.getsockname()[1]}{path}?token={token}"
     _announce(address, "open this address in a browser on this machine; Ctrl-C ends it", as_json)
 
     if not no_browser:  # it listens already: the page is answered when the server has started
         webbrowser.open(address)
-    _serve(site(shelf, Settings(limits, hosts=LOCAL, token=token)), listening)
+    _serve(site(shelf, Settings(limits, hosts=LOCAL, token=token), more), listening)
 
 
 @click.command()
@@ -125,6 +141,12 @@ def _announce(address: str, words: str, as_json: bool) -> None:
         say(address)
         say(words)
     sys.stdout.flush()
+
+
+def _owner(schema: Path, ledger: Path | None) -> tuple[BaseRoute, ...]:
+    from hushtable.web.owner import owner_routes
+
+    return tuple(owner_routes(schema, ledger))
 
 
 def _check_installed() -> None:

@@ -260,6 +260,15 @@ class Release(Asking):
 
         export(self, out, tables, format=format, whole=whole, seed=seed)
 
+    def report(self, out: str | Path) -> None:
+        """Write a report to hand over: one new `.html` file with charts, which opens offline.
+
+        Needs the extra `hushtable[web]`.
+        """
+        from hushtable.web.report import write_report
+
+        write_report(self, out)
+
     def number_of_rows(self) -> int:
         """How many rows there are, by the noisy answers; zero or more."""
         if isinstance(self.reader, RowReader):

@@ -127,6 +127,9 @@ class Worker:
         """End the process now."""
         with suppress(ProcessLookupError):
             self.process.kill()
+        # What it has written must be read, or the end is never noticed.
+        while self.process.stdout is not None and await self.process.stdout.read(MEGABYTE):
+            pass
         await self.process.wait()
 
 
