@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
-CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/notebook tests/cli
+CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/notebook tests/web tests/cli
 # Each process works on neighbouring tests, which share what they set up.
 PYTEST := pytest -n 2 --dist worksteal
 # Compiled Python is kept, also where the environment asks for none: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check thorough trust properties lowest lint audit bench clean
+.PHONY: demo test check thorough trust properties lowest lint audit bench pictures clean
 
 # The whole story on generated data, in a minute.
 demo: $(VENV)/.demo
@@ -53,6 +53,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The pictures of web pages in the docs, taken anew by the tests in a browser.
+pictures: $(VENV)/.test
+	$(BIN)/pytest tests/web/test_browser.py --pictures docs/images
 
 # Every mechanism attacked; with more patience: make audit AUDIT="--nightly -o audits.md"
 AUDIT ?=

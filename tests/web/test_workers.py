@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from hushtable.web.exchange import Asked, Reply
+from hushtable.web.exchange import Asked, Reply, packed
 from hushtable.web.limits import Limits
 from hushtable.web.turns import Busy
+from hushtable.web.worker import READY
 from hushtable.web.workers import Pool
 from tests.web.serving import limits
 
@@ -61,13 +64,13 @@ def test_a_question_that_takes_too_long_is_ended(shelf_folder: Path) -> None:
         return reply, before & {child.pid for child in psutil.Process().children()}
 
     reply, left = with_pool(limits(), work)
-    assert reply.status == 503 and b"takes longer than 0.2 seconds" in reply.body
+    assert reply.status == 400 and b"takes longer than 0.2 seconds" in reply.body
     assert not left, "the process must not go on"
 
 
 def test_a_question_that_takes_too_much_memory_is_ended(shelf_folder: Path) -> None:
     reply = asked_then_echo(shelf_folder, "grow", limits(memory=700))
-    assert reply.status == 503 and b"more than 700 MB of memory" in reply.body
+    assert reply.status == 400 and b"more than 700 MB of memory" in reply.body
 
 
 def test_a_worker_that_dies_is_replaced(shelf_folder: Path) -> None:
@@ -77,7 +80,7 @@ def test_a_worker_that_dies_is_replaced(shelf_folder: Path) -> None:
 
 def test_an_answer_that_is_too_large_is_not_read(shelf_folder: Path) -> None:
     reply = asked_then_echo(shelf_folder, "large", limits(body=2))
-    assert reply.status == 503 and b"more than 2 MB" in reply.body
+    assert reply.status == 400 and b"more than 2 MB" in reply.body
 
 
 def test_what_a_library_prints_is_no_reply(shelf_folder: Path) -> None:
@@ -139,12 +142,32 @@ def test_a_client_that_leaves_while_it_is_answered_keeps_its_place(shelf_folder:
     """To come and go is not a way around one's share."""
 
     async def work(pool: Pool) -> bool:
-        slow = question(shelf_folder, "sleep", ("s", "2"))
-        leaving = asyncio.ensure_future(pool.ask(slow, "gone"))
-        while not pool.turns.running("gone"):
-            await asyncio.sleep(0)
+        leaving = asyncio.ensure_future(
+            pool.ask(question(shelf_folder, "sleep", ("s", "1000")), "gone")
+        )
+        while not pool.is_answering:
+            await asyncio.sleep(0.01)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
         return bool(pool.turns.running("gone"))
 
     assert with_pool(limits(), work)
+
+
+def test_a_worker_ends_with_its_server_amid_an_answer(shelf_folder: Path) -> None:
+    """Killed, a server can end nobody."""
+    command = [sys.executable, "-P", "-m", "tests.web.trying_worker"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.read(1) == READY
+        process.stdin.write(packed(question(shelf_folder, "sleep", ("s", "1000"))))
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_a_file_beside_the_server_is_not_imported(
+    shelf_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "msgspec.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    assert asked_then_echo(shelf_folder, "echo", limits()).status == 200

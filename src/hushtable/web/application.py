@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ipaddress
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -24,7 +25,7 @@ from starlette.routing import BaseRoute, Route
 
 from hushtable.errors import OptionError
 from hushtable.web.exchange import Asked, Reply
-from hushtable.web.guards import Guard, Headers
+from hushtable.web.guards import ALWAYS, Guard, Headers
 from hushtable.web.limits import Limits
 from hushtable.web.openapi import description
 from hushtable.web.shelf import Shelf
@@ -192,10 +193,22 @@ class _Pages:
 
     def _client(self, request: Request) -> str:
         """Who asks, as far as it is known."""
-        said = request.headers.get("x-forwarded-for", "")
-        if self.settings.forwarded and said:
-            return said.rpartition(",")[2].strip()[:100]
-        return request.client.host if request.client else ""
+        address = request.client.host if request.client else ""
+        said = request.headers.getlist("x-forwarded-for")
+        if self.settings.forwarded and said:  # the last is the proxy's own
+            address = said[-1].rpartition(",")[2].strip()
+        return household(address)
+
+
+def household(address: str) -> str:
+    """Who shares an address: of IPv6, one client has all those that begin alike."""
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:100]
+    if known.version == 6 and known.ipv4_mapped is None:
+        return str(ipaddress.ip_network((known, 64), strict=False))
+    return str(known)
 
 
 async def _left(request: Request) -> None:
@@ -233,7 +246,9 @@ def _only_get(request: Request, _: Exception) -> Response:
 
 
 def _broken(request: Request, _: Exception) -> Response:
-    return _plain_refusal(request, "internal error; please report it", 500)
+    response = _plain_refusal(request, "internal error; please report it", 500)
+    response.headers.update(ALWAYS)  # what failed may have been what puts them on
+    return response
 
 
 def _plain_refusal(request: Request, line: str, status: int) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qsl, urlencode
@@ -23,14 +24,13 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-_ALWAYS = {
+ALWAYS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_COOKIE = "hushtable-token"
 
 
 class Headers:
@@ -38,7 +38,7 @@ class Headers:
 
     def __init__(self, app: ASGIApp, *, cors: bool = False) -> None:
         self._app = app
-        self._headers = _ALWAYS | (
+        self._headers = ALWAYS | (
             {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
             if cors
             else {}
@@ -70,6 +70,8 @@ class Guard:
         self._app = app
         self._hosts = {host.lower() for host in hosts}
         self._token = token
+        # Cookies know no ports: two sites of one machine need two names.
+        self._cookie = "hushtable-" + hashlib.sha256((token or "").encode()).hexdigest()[:12]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,7 +88,7 @@ class Guard:
         await self._enter(scope)(scope, receive, send)
 
     def _knows(self, headers: RequestHeaders) -> bool:
-        brought = SimpleCookie(headers.get("cookie", "")).get(_COOKIE)
+        brought = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
         return brought is not None and self._is_token(brought.value)
 
     def _is_token(self, text: str) -> bool:
@@ -103,8 +105,9 @@ class Guard:
                 403,
             )
         rest = urlencode([pair for pair in given if pair[0] != "token"])
-        answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
-        answer.set_cookie(_COOKIE, tokens[0], httponly=True, samesite="strict")
+        path = "/" + scope["path"].lstrip("/\\")  # two slashes would lead to another host
+        answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+        answer.set_cookie(self._cookie, tokens[0], httponly=True, samesite="strict")
         return answer
 
 

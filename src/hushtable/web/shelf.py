@@ -51,6 +51,10 @@ class Shelf:
             self._when = time.monotonic()
         return self._seen
 
+    def forget(self) -> None:
+        """Look at the folder again when it is next asked about."""
+        self._when = float("-inf")
+
     def find(self, name: str) -> Path | None:
         """The folder of a release."""
         return self.releases().get(name)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from queue import Queue
 from typing import BinaryIO
 
 from hushtable.web.exchange import LENGTH, packed, read_asked
@@ -21,18 +23,22 @@ def main() -> None:
     # What a library prints must not be read as a reply.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _warm_up()
+    questions: Queue[bytes] = Queue()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, questions), daemon=True).start()
     output.write(READY)
-    serve(sys.stdin.buffer, output)
-
-
-def serve(questions: BinaryIO, replies: BinaryIO) -> None:
-    """Reply to each question in turn."""
     opened = Opened()
-    while (head := questions.read(LENGTH.size)) and len(head) == LENGTH.size:
-        (length,) = LENGTH.unpack(head)
-        view = memoryview(packed(carry_out(read_asked(questions.read(length)), opened)))
+    while True:
+        view = memoryview(packed(carry_out(read_asked(questions.get()), opened)))
         while view:
-            view = view[replies.write(view) or 0 :]
+            view = view[output.write(view) or 0 :]
+
+
+def _listen(source: BinaryIO, questions: Queue[bytes]) -> None:
+    """Take in questions, and end the process when the server is gone, also amid an answer."""
+    while (head := source.read(LENGTH.size)) and len(head) == LENGTH.size:
+        (length,) = LENGTH.unpack(head)
+        questions.put(source.read(length))
+    os._exit(0)
 
 
 def _warm_up() -> None:

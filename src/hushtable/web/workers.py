@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
+import psutil
 
 from hushtable.web.exchange import LENGTH, Asked, Reply, packed, read_reply
 from hushtable.web.limits import Limits
@@ -31,6 +32,14 @@ MOST_ANSWERS = 2_000
 class Gone(Exception):
     """The worker ended, or was ended, before it replied; says why."""
 
+    status = 503
+
+
+class TooMuch(Gone):
+    """It took more than a question may: to ask the same again is no use."""
+
+    status = 400
+
 
 @dataclass(eq=False)
 class Worker:
@@ -45,7 +54,8 @@ class Worker:
     async def start(cls, module: str) -> Worker:
         """Start one, and wait until it can be asked."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module),
+            # -P: a file in the folder where the server was started is no module of ours.
+            *(sys.executable, "-P", "-m", module),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -77,8 +87,8 @@ class Worker:
                 self.answers, self.ready = self.answers + 1, True
                 return answer
             if watch.done():
-                raise Gone(f"the answer needs more than {limits.memory:,} MB of memory")
-            raise Gone(f"the answer takes longer than {limits.seconds:g} seconds")
+                raise TooMuch(f"the answer needs more than {limits.memory:,} MB of memory")
+            raise TooMuch(f"the answer takes longer than {limits.seconds:g} seconds")
         finally:
             for task in (reply, watch):
                 task.cancel()
@@ -93,32 +103,28 @@ class Worker:
             await stdin.drain()
             (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
             if length > limits.body * MEGABYTE:
-                raise Gone(f"the answer has more than {limits.body:,} MB")
+                raise TooMuch(f"the answer has more than {limits.body:,} MB")
             return read_reply(await stdout.readexactly(length))
         except (asyncio.IncompleteReadError, OSError, msgspec.MsgspecError):
             raise Gone("the process that answered came to an end") from None
 
     async def _watch(self, limits: Limits) -> None:
         """Return when the process has more memory than it may."""
-        import psutil
-
         with suppress(psutil.Error):
             seen = psutil.Process(self.process.pid)
-            while seen.memory_info().rss <= limits.memory * MEGABYTE:
+            while own_memory(seen) <= limits.memory * MEGABYTE:
                 await asyncio.sleep(_LOOKS)
             return
         await asyncio.Event().wait()  # it ended: whoever reads from it notices
 
     def is_fresh(self, limits: Limits) -> bool:
         """Whether it may go on: it lives, and has not grown old or large."""
-        import psutil
-
         if self.process.returncode is not None or self.answers >= MOST_ANSWERS:
             return False
         if not self.ready:
             return False
         try:
-            held: int = psutil.Process(self.process.pid).memory_info().rss
+            held = own_memory(psutil.Process(self.process.pid))
         except psutil.Error:
             return False
         return held <= limits.memory * MEGABYTE / 2
@@ -133,6 +139,12 @@ class Worker:
         await self.process.wait()
 
 
+def own_memory(process: psutil.Process) -> int:
+    """The bytes that a process has for itself, without the pages of files that are mapped."""
+    seen = process.memory_info()
+    return int(seen.rss - getattr(seen, "shared", 0))
+
+
 @dataclass(eq=False)
 class Pool:
     """The workers of a server, and the questions that wait for one."""
@@ -142,6 +154,7 @@ class Pool:
     """What a worker runs."""
     _idle: list[Worker] = field(default_factory=list)
     _all: set[Worker] = field(default_factory=set)
+    _asks: set[asyncio.Future[Reply]] = field(default_factory=set)
     _turns: Turns | None = None
     _closed: bool = False
 
@@ -151,6 +164,11 @@ class Pool:
             self._turns = Turns(self.limits)
         return self._turns
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether some worker has a question."""
+        return any(not worker.ready for worker in self._all)
+
     async def ask(self, asked: Asked, client: str) -> Reply:
         """The reply to a question; raises Busy where there is no place for it.
 
@@ -158,7 +176,10 @@ class Pool:
         come and go must not be cheaper than to stay.
         """
         await self.turns.take(client)
-        return await asyncio.shield(asyncio.ensure_future(self._ask(asked, client)))
+        answering = asyncio.ensure_future(self._ask(asked, client))
+        self._asks.add(answering)
+        answering.add_done_callback(self._asks.discard)
+        return await asyncio.shield(answering)
 
     async def _ask(self, asked: Asked, client: str) -> Reply:
         worker = None
@@ -166,7 +187,7 @@ class Pool:
             worker = self._idle.pop() if self._idle else await self._start()
             reply = await worker.ask(asked, self.limits)
         except Gone as problem:
-            return refused(asked, str(problem), 503)
+            return refused(asked, str(problem), problem.status)
         finally:
             await self._leave(worker)
             self.turns.give_back(client)
@@ -195,5 +216,8 @@ class Pool:
     async def close(self) -> None:
         """End all processes."""
         self._closed = True
+        for answering in list(self._asks):
+            answering.cancel()
+        await asyncio.gather(*self._asks, return_exceptions=True)
         workers, self._all, self._idle = list(self._all), set(), []
         await asyncio.gather(*(worker.end() for worker in workers))
