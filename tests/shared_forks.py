@@ -26,7 +26,7 @@ def forked(work: Callable[[], object]) -> int:
 
 def import_what_publishing_needs(publish: Callable[[Path], object]) -> None:
     """Import what a child had imported when it had published in a folder of its own."""
-    from hushtable.kernel.counting.records import split_line
+    from hushtable.kernel.counting.readers.records import split_line
 
     with tempfile.TemporaryDirectory() as folder:
         names = Path(folder, "names.json")

@@ -16,7 +16,7 @@ import hushtable
 PROGRAM = """
 import sys
 from fractions import Fraction
-import hushtable.kernel.counting.joint, hushtable.kernel.counting.records
+import hushtable.kernel.counting.joint, hushtable.kernel.counting.readers.records
 import hushtable.families.linear.kernels, hushtable.query.haar_kernels
 import hushtable.kernel.maps.kernels
 import hushtable.kernel.noise.gaps

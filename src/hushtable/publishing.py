@@ -22,7 +22,7 @@ from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
-from hushtable.kernel.counting.paths import files_of, table_in
+from hushtable.kernel.counting.readers.paths import files_of, table_in
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.dataset_ledger import (

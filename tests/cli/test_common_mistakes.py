@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushtable.kernel.counting import csvfile
+from hushtable.kernel.counting.readers import csvfile
 
 from .conftest import Hush
 

@@ -307,7 +307,7 @@ def test_a_drive_is_no_address_and_no_workload(tmp_path: Path) -> None:
     """C:\\ask.sql is a file, although a colon also follows the names of workloads."""
     from hushtable.errors import HushError, OptionError
     from hushtable.generators import census_schema
-    from hushtable.kernel.counting.paths import find_files
+    from hushtable.kernel.counting.readers.paths import find_files
     from hushtable.workload.parsing import read_workload
 
     with pytest.raises(OptionError, match=r"ask\.sql cannot be read as a text file of queries"):

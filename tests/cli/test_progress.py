@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable.cli import show
-from hushtable.kernel.counting import csvfile, parquet
+from hushtable.kernel.counting.readers import csvfile, parquet
 from hushtable.progress import listener
 
 from .conftest import Hush

@@ -28,7 +28,7 @@ range = [0, 9]
 PROGRAM = """
 import sys
 from contextlib import contextmanager
-from hushtable.kernel.counting.statement import SqlStatement
+from hushtable.kernel.counting.encoding.statement import SqlStatement
 
 @contextmanager
 def endless(self, table, salt):

@@ -17,7 +17,8 @@ import hushtable as ht
 from hushtable.checking import CheckReport
 from hushtable.checking.likeness import Lookalikes
 from hushtable.errors import DataError
-from hushtable.kernel.counting import code_table, count_table, csvfile
+from hushtable.kernel.counting import code_table, count_table
+from hushtable.kernel.counting.readers import csvfile
 from hushtable.schema import Attribute, Labels, Schema
 
 ATTRIBUTES: tuple[dict[str, Any], ...] = (

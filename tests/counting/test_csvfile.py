@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting import CsvFormat, count_table, csvfile
-from hushtable.kernel.counting.records import (
+from hushtable.kernel.counting import CsvFormat, count_table
+from hushtable.kernel.counting.readers import csvfile
+from hushtable.kernel.counting.readers.records import (
     MAX_LINE,
     RecordLayout,
     record_batches,

@@ -17,7 +17,7 @@ import pytest
 from slow_encoding import counted, make, slow_code, slow_counts
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.encode import MAX_COMPARED, encode
+from hushtable.kernel.counting.encoding.encode import MAX_COMPARED, encode
 from hushtable.kernel.counting.source import open_table
 from hushtable.schema import Schema
 

@@ -13,7 +13,7 @@ from slow_encoding import counted, make
 
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError
-from hushtable.kernel.counting.paths import each_once
+from hushtable.kernel.counting.readers.paths import each_once
 
 SCHEMA = make({"name": "age", "kind": "ordinal", "range": [0, 9]})
 

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_encoding import counted, make
 
-from hushtable.kernel.counting.values import id_text, value_text
+from hushtable.kernel.counting.readers.values import id_text, value_text
 
 SCHEMA = make(
     {"name": "v", "kind": "ordinal", "range": [0, 9]}, unit={"column": "id", "max_rows": 1}

@@ -24,8 +24,9 @@ from slow_encoding import counted, make, slow_counts
 from hushtable.checking import check
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError, OptionError
-from hushtable.kernel.counting import count_table, sqlite
-from hushtable.kernel.counting.paths import TableIn, files_of, table_in
+from hushtable.kernel.counting import count_table
+from hushtable.kernel.counting.readers import sqlite
+from hushtable.kernel.counting.readers.paths import TableIn, files_of, table_in
 
 # Attached files belong to a database: each table is counted in its own, as everywhere.
 pytestmark = pytest.mark.usefixtures("databases_as_ever")
@@ -133,7 +134,7 @@ def test_a_file_is_read_whole_however_its_reader_cuts_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("workbook", "sqlite", "statfile"):
-        monkeypatch.setattr(f"hushtable.kernel.counting.{module}._ROWS", 3)
+        monkeypatch.setattr(f"hushtable.kernel.counting.readers.{module}._ROWS", 3)
     for number in (0, 1, 3, 4, 9):
         path = tmp_path / f"{number}{name}"
         if number or name.partition(".")[2] not in ("xpt",):  # which cannot be written empty
@@ -482,7 +483,7 @@ def test_a_database_that_somebody_writes_is_refused_in_one_line(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = several(tmp_path / name)
-    monkeypatch.setattr("hushtable.kernel.counting.sqlite._PATIENCE", 0.1)
+    monkeypatch.setattr("hushtable.kernel.counting.readers.sqlite._PATIENCE", 0.1)
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
@@ -643,7 +644,7 @@ def test_a_database_that_is_written_while_it_is_read_is_refused(
 def test_long_values_of_sqlite_are_fetched_a_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hushtable.kernel.counting.stream._MOST_LENGTH", 2**16)
+    monkeypatch.setattr("hushtable.kernel.counting.readers.stream._MOST_LENGTH", 2**16)
     write_sqlite(tmp_path / "t.db", [(1, 1, "x" * 2**12)] * 100)
     held = sqlite.open_sqlite(str(tmp_path / "t.db"), None)
     with sqlite._opened(str(tmp_path / "t.db")) as opened:

@@ -15,7 +15,7 @@ import pytest
 
 from hushtable.errors import DataError
 from hushtable.kernel.counting import code_table, count_table
-from hushtable.kernel.counting.readable import readable
+from hushtable.kernel.counting.readers.readable import readable
 from hushtable.schema import (
     Dates,
     Hierarchy,

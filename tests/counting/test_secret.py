@@ -14,9 +14,9 @@ from slow_encoding import make
 import hushtable
 from hushtable.auditing.small_tables import Holdings, Table
 from hushtable.kernel.counting import CodedColumns, code_table, count
-from hushtable.kernel.counting.bound import fresh_salt
+from hushtable.kernel.counting.encoding.bound import fresh_salt
+from hushtable.kernel.counting.encoding.statement import SqlStatement
 from hushtable.kernel.counting.source import open_table
-from hushtable.kernel.counting.statement import SqlStatement
 
 SCHEMA = make(
     {"name": "v", "kind": "ordinal", "range": [0, 99]}, unit={"column": "id", "max_rows": 1}

@@ -23,7 +23,7 @@ from slow_encoding import make, slow_counts
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError
 from hushtable.kernel.counting import CsvFormat, count_table
-from hushtable.kernel.counting.columns import match_columns
+from hushtable.kernel.counting.encoding.columns import match_columns
 from hushtable.schema import Schema
 
 SCHEMA = make(

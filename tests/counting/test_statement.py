@@ -9,7 +9,7 @@ from slow_encoding import make
 
 from hushtable.kernel.counting import count
 from hushtable.kernel.counting.count import count_table
-from hushtable.kernel.counting.statement import SqlStatement, statement
+from hushtable.kernel.counting.encoding.statement import SqlStatement, statement
 from hushtable.schema import Schema
 
 SCHEMA = make(

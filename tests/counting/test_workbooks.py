@@ -15,10 +15,11 @@ from slow_encoding import counted, make
 
 from hushtable.checking import check
 from hushtable.errors import DataError
-from hushtable.kernel.counting import count_table, workbook
-from hushtable.kernel.counting.cells import CellReader
-from hushtable.kernel.counting.paths import TableIn
-from hushtable.kernel.counting.workbook import Row, open_workbook
+from hushtable.kernel.counting import count_table
+from hushtable.kernel.counting.readers import workbook
+from hushtable.kernel.counting.readers.cells import CellReader
+from hushtable.kernel.counting.readers.paths import TableIn
+from hushtable.kernel.counting.readers.workbook import Row, open_workbook
 from hushtable.schema import Schema
 
 LABELS = ["true", "7", "0.3", "a", "two\nlines", "rich text", "2020-01-02", "a\tb"]
@@ -241,7 +242,7 @@ def test_more_shared_text_than_fits_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_workbook(tmp_path / "t.xlsx", {"t": [HEADER]}, strings=["<t>x</t>"] * 10_000)
-    monkeypatch.setattr("hushtable.kernel.counting.workbook._MOST_STRINGS", 10_000)
+    monkeypatch.setattr("hushtable.kernel.counting.readers.workbook._MOST_STRINGS", 10_000)
     with pytest.raises(DataError, match="more text than is kept in memory; save it as CSV"):
         count_table(path, make(AGE))
 
@@ -273,8 +274,8 @@ def test_tags_without_end_are_refused(
 ) -> None:
     rows = [HEADER, f"<row>{piece}", "</row>"]
     path = write_workbook(tmp_path / "t.xlsx", {"t": rows})
-    monkeypatch.setattr("hushtable.kernel.counting.workbook._MOST_PENDING", 2**16)
-    monkeypatch.setattr("hushtable.kernel.counting.workbook._PIECE", 2**12)
+    monkeypatch.setattr("hushtable.kernel.counting.readers.workbook._MOST_PENDING", 2**16)
+    monkeypatch.setattr("hushtable.kernel.counting.readers.workbook._PIECE", 2**12)
     with pytest.raises(DataError, match=r"could not be|too many tags"):
         count_table(path, make(AGE))
 
@@ -302,7 +303,7 @@ def test_a_long_text_that_many_cells_share_fits_in_memory(
 
     batch = workbook._batch
     monkeypatch.setattr(workbook, "_batch", noted)
-    monkeypatch.setattr("hushtable.kernel.counting.stream._MOST_LENGTH", 2**20)
+    monkeypatch.setattr("hushtable.kernel.counting.readers.stream._MOST_LENGTH", 2**20)
     rows = [HEADER, *[row(number(5), '<c t="s"><v>0</v></c>')] * 100]
     strings = [f"<t>{'x' * 2**16}</t>"]
     path = write_workbook(tmp_path / "t.xlsx", {"t": rows}, strings=strings)

@@ -11,7 +11,8 @@ from exact_cases import EPSILON, check, check_asking, loss_between, schema_of
 
 from hushtable.auditing.privacy_check import PrivacyReport, curator_loss
 from hushtable.auditing.small_tables import Holdings
-from hushtable.kernel.counting import bound, count, statement
+from hushtable.kernel.counting import count
+from hushtable.kernel.counting.encoding import bound, statement
 from hushtable.kernel.curator import Curator, LargestPart, Measurement, Regions
 from hushtable.kernel.curator.holding import dense_counts
 from hushtable.kernel.privacy.account import Account

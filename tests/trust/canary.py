@@ -484,7 +484,7 @@ def _attempt_defects(attempts: Attempts, data: Path, schema: Path, out: Path) ->
 def killed_while_counting(folder: Path) -> None:
     """Die by kill -9 while the engine's own folder holds canaries."""
     from hushtable import scratch
-    from hushtable.kernel.counting import statement
+    from hushtable.kernel.counting.encoding import statement
 
     def spill_and_die(*_: Any) -> Any:
         (spill,) = Path(os.environ["TMPDIR"]).glob(f"{scratch._SPILL}*")

@@ -30,10 +30,10 @@ from hushtable.checking.report import (
 )
 from hushtable.errors import DataError
 from hushtable.kernel.counting import CsvFormat
-from hushtable.kernel.counting.columns import ColumnError
 from hushtable.kernel.counting.count import fetched
-from hushtable.kernel.counting.paths import table_in
-from hushtable.kernel.counting.records import LostRecords
+from hushtable.kernel.counting.encoding.columns import ColumnError
+from hushtable.kernel.counting.readers.paths import table_in
+from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.schema import Attribute, Dates, Edges, Labels, Schema
 from hushtable.text import plain
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.kernel.counting.bound import (
+from hushtable.kernel.counting.encoding.bound import (
     PEOPLE,
     bound_contributions,
     miscounts,
     rows_of_people,
     whole_rows,
 )
-from hushtable.kernel.counting.encode import encode, misfits
-from hushtable.kernel.counting.statement import ROWS, SALT, SqlStatement, written
+from hushtable.kernel.counting.encoding.encode import encode, misfits
+from hushtable.kernel.counting.encoding.statement import ROWS, SALT, SqlStatement, written
 from hushtable.schema import Attribute, Labels, Schema
 
 FITS, EMPTY, UNREADABLE, BELOW, ABOVE, UNKNOWN = range(6)

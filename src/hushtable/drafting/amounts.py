@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from hushtable.drafting.looks import Look
-from hushtable.kernel.counting.amounts import amount_form
+from hushtable.kernel.counting.encoding.amounts import amount_form
 
 _FEW = 15
 _NEGATIVE = re.compile("^[(]|[-\u2212]")

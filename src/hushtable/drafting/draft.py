@@ -16,9 +16,9 @@ from hushtable.drafting.proposal import LeftOut, Proposal, Recogniser
 from hushtable.drafting.times import recognise_times
 from hushtable.drafting.written import toml_value
 from hushtable.errors import DataError, SchemaError
-from hushtable.kernel.counting.columns import ColumnError
-from hushtable.kernel.counting.csvfile import CsvFormat
-from hushtable.kernel.counting.paths import table_in
+from hushtable.kernel.counting.encoding.columns import ColumnError
+from hushtable.kernel.counting.readers.csvfile import CsvFormat
+from hushtable.kernel.counting.readers.paths import table_in
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import column_names, interruptible, open_table
 from hushtable.schema import Schema

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.drafting.names import is_id
-from hushtable.kernel.counting.statement import SqlStatement
+from hushtable.kernel.counting.encoding.statement import SqlStatement
 
 Kind = Literal["truth", "number", "day", "moment", "clock", "text"]
 """What the type of a column says; of a column of text, nothing."""

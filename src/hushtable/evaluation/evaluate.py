@@ -28,7 +28,7 @@ from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import QueryList, list_queries
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.count import MAX_CELLS
-from hushtable.kernel.counting.paths import table_in
+from hushtable.kernel.counting.readers.paths import table_in
 from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.query.answer import Answer, show_percent
 from hushtable.query.box import Boxes

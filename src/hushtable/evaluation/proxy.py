@@ -35,7 +35,7 @@ from hushtable.families.forecast import (
     typical_ratio,
 )
 from hushtable.kernel.counting import CsvFormat
-from hushtable.kernel.counting.paths import table_in
+from hushtable.kernel.counting.readers.paths import table_in
 from hushtable.kernel.privacy.loss import EpsilonLike
 from hushtable.planner import Plan, plan
 from hushtable.schema import Schema

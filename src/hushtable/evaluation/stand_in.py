@@ -20,7 +20,7 @@ import numpy as np
 from hushtable.errors import DataError, NoisyRowsWarning, OptionError
 from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_table
 from hushtable.kernel.counting.count import MAX_CELLS
-from hushtable.kernel.counting.paths import files_of, names_files
+from hushtable.kernel.counting.readers.paths import files_of, names_files
 from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
 from hushtable.release import Release

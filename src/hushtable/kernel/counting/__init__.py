@@ -5,6 +5,6 @@ from hushtable.kernel.posix import STOPPING as STOPPING
 
 # isort: split
 from hushtable.kernel.counting.count import CodedColumns, Counts, code_table, count_table
-from hushtable.kernel.counting.csvfile import CsvFormat
+from hushtable.kernel.counting.readers.csvfile import CsvFormat
 
 __all__ = ["CodedColumns", "Counts", "CsvFormat", "code_table", "count_table"]

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
 from hushtable.errors import DataError
-from hushtable.kernel.counting.bound import PEOPLE, fresh_salt, people_column
-from hushtable.kernel.counting.csvfile import CsvFormat
-from hushtable.kernel.counting.moments import check_zones
-from hushtable.kernel.counting.records import LostRecords
+from hushtable.kernel.counting.encoding.bound import PEOPLE, fresh_salt, people_column
+from hushtable.kernel.counting.encoding.moments import check_zones
+from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
+from hushtable.kernel.counting.readers.csvfile import CsvFormat
+from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import interruptible, open_table
-from hushtable.kernel.counting.statement import Select, SqlStatement, statement
 from hushtable.kernel.counting.tally import Tally
 from hushtable.schema import Schema
 

@@ -15,22 +15,22 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting.columns import (
+from hushtable.kernel.counting.encoding.columns import (
     ColumnError,
     match_columns,
     select_columns,
     uncollated,
 )
-from hushtable.kernel.counting.csvfile import CsvFormat, csv_source, header_names, is_csv
-from hushtable.kernel.counting.otherfiles import ENDINGS, is_other, open_other
-from hushtable.kernel.counting.parquet import open_parquet
-from hushtable.kernel.counting.paths import TableIn, find_files, names_files
-from hushtable.kernel.counting.readable import readable
-from hushtable.kernel.counting.records import LostRecords
+from hushtable.kernel.counting.readers.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.kernel.counting.readers.otherfiles import ENDINGS, is_other, open_other
+from hushtable.kernel.counting.readers.parquet import open_parquet
+from hushtable.kernel.counting.readers.paths import TableIn, find_files, names_files
+from hushtable.kernel.counting.readers.readable import readable
+from hushtable.kernel.counting.readers.records import LostRecords
+from hushtable.kernel.counting.readers.sqlite import sqlite_table
+from hushtable.kernel.counting.readers.stream import Stream
+from hushtable.kernel.counting.readers.values import id_text, value_text
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.sqlite import sqlite_table
-from hushtable.kernel.counting.stream import Stream
-from hushtable.kernel.counting.values import id_text, value_text
 from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder

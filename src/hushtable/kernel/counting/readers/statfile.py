@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting.columns import ColumnError
-from hushtable.kernel.counting.filetable import FileTable, open_stream
+from hushtable.kernel.counting.encoding.columns import ColumnError
+from hushtable.kernel.counting.readers.filetable import FileTable, open_stream
+from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.silence import raise_alone, silent_engine
-from hushtable.kernel.counting.stream import Stream
 
 _READERS = {
     ".sas7bdat": "read_sas7bdat",

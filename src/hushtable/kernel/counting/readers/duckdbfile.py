@@ -10,10 +10,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hushtable.kernel.counting.columns import ColumnError, select_columns, sql_name, sql_text
-from hushtable.kernel.counting.filetable import FileTable, OneOf
+from hushtable.kernel.counting.encoding.columns import (
+    ColumnError,
+    select_columns,
+    sql_name,
+    sql_text,
+)
+from hushtable.kernel.counting.readers.filetable import FileTable, OneOf
+from hushtable.kernel.counting.readers.sqlite import COMPUTED
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.sqlite import COMPUTED
 
 _PLAIN = {
     *("VARCHAR", "BOOLEAN", "FLOAT", "DOUBLE", "DATE", "UUID", "BLOB", "TIME"),

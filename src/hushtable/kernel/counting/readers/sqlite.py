@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.columns import ColumnError, sql_name, sql_text
-from hushtable.kernel.counting.filetable import FileTable, OneOf, open_stream
+from hushtable.kernel.counting.encoding.columns import ColumnError, sql_name, sql_text
+from hushtable.kernel.counting.readers.filetable import FileTable, OneOf, open_stream
+from hushtable.kernel.counting.readers.stream import Stream, portions
+from hushtable.kernel.counting.readers.values import id_text, value_text
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.stream import Stream, portions
-from hushtable.kernel.counting.values import id_text, value_text
 
 _ROWS = 2**16
 _PATIENCE = 5.0  # seconds, where somebody writes

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting.columns import MissingColumn, match_columns
-from hushtable.kernel.counting.records import (
+from hushtable.kernel.counting.encoding.columns import MissingColumn, match_columns
+from hushtable.kernel.counting.readers.records import (
     MAX_LINE,
     LostRecords,
     RecordLayout,
@@ -29,8 +29,8 @@ from hushtable.kernel.counting.records import (
     whole_lines,
     whole_records,
 )
+from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.silence import raise_alone
-from hushtable.kernel.counting.stream import Stream
 from hushtable.progress import Gauge, listener
 
 _PLAIN = (".csv", ".tsv", ".txt")

@@ -13,8 +13,8 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
-from hushtable.kernel.counting.columns import ColumnError
-from hushtable.kernel.counting.values import value_text
+from hushtable.kernel.counting.encoding.columns import ColumnError
+from hushtable.kernel.counting.readers.values import value_text
 
 MARK, ID_MARK = "?", "\ufffd"  # for bytes that are no text
 

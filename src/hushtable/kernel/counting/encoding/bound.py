@@ -16,7 +16,7 @@ import secrets
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.columns import ColumnError, engine_function, stripped
+from hushtable.kernel.counting.encoding.columns import ColumnError, engine_function, stripped
 from hushtable.schema import CountColumn, Schema
 
 PEOPLE = "people"

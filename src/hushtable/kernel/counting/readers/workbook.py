@@ -18,11 +18,11 @@ from xml.parsers import expat
 from zipfile import ZipFile
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.cells import CellReader
-from hushtable.kernel.counting.filetable import FileTable, OneOf, open_stream
+from hushtable.kernel.counting.readers.cells import CellReader
+from hushtable.kernel.counting.readers.filetable import FileTable, OneOf, open_stream
+from hushtable.kernel.counting.readers.stream import Stream, portions
+from hushtable.kernel.counting.readers.values import id_text, value_text
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.stream import Stream, portions
-from hushtable.kernel.counting.values import id_text, value_text
 
 _ROWS = 2**14
 _PIECE = 2**18

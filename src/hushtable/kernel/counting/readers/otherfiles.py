@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting.duckdbfile import open_duckdb
-from hushtable.kernel.counting.filetable import FileTable
+from hushtable.kernel.counting.readers.duckdbfile import open_duckdb
+from hushtable.kernel.counting.readers.filetable import FileTable
+from hushtable.kernel.counting.readers.sqlite import open_sqlite
+from hushtable.kernel.counting.readers.statfile import ENDINGS as STAT_ENDINGS
+from hushtable.kernel.counting.readers.statfile import open_statfile
+from hushtable.kernel.counting.readers.workbook import open_workbook
 from hushtable.kernel.counting.silence import silent_engine
-from hushtable.kernel.counting.sqlite import open_sqlite
-from hushtable.kernel.counting.statfile import ENDINGS as STAT_ENDINGS
-from hushtable.kernel.counting.statfile import open_statfile
-from hushtable.kernel.counting.workbook import open_workbook
 
 _WORKBOOKS = (".xlsx", ".xlsm")
 _DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db")

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hushtable.kernel.counting.bound import bound_contributions
-from hushtable.kernel.counting.columns import sql_text
-from hushtable.kernel.counting.encode import encode
+from hushtable.kernel.counting.encoding.bound import bound_contributions
+from hushtable.kernel.counting.encoding.columns import sql_text
+from hushtable.kernel.counting.encoding.encode import encode
 from hushtable.schema import Schema
 
 Select = Callable[[Any, Schema], Any]

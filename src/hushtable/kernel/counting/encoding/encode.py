@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.amounts import amount
-from hushtable.kernel.counting.columns import ColumnError, stripped
-from hushtable.kernel.counting.moments import (
+from hushtable.kernel.counting.encoding.amounts import amount
+from hushtable.kernel.counting.encoding.columns import ColumnError, stripped
+from hushtable.kernel.counting.encoding.moments import (
     check_moments,
     date_number,
     day_as_written,

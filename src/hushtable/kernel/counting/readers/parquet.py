@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.columns import (
+from hushtable.kernel.counting.encoding.columns import (
     ColumnError,
     match_columns,
     select_columns,
     sql_name,
     sql_paths,
 )
-from hushtable.kernel.counting.readable import (
+from hushtable.kernel.counting.readers.readable import (
     ID_MARK,
     MARK,
     check_type,
     is_long_decimal,
     readable_batch,
 )
-from hushtable.kernel.counting.stream import Stream
+from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.progress import Gauge, listener, nobody
 
 # What the engine reads whatever the bits: text with `?` for bytes that are none, numbers, days.

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hushtable.errors import DataError, SchemaError
-from hushtable.kernel.counting.columns import engine_function, stripped
+from hushtable.kernel.counting.encoding.columns import engine_function, stripped
 from hushtable.schema import Attribute, Dates
 from hushtable.schema.origin import check_zone
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting.columns import select_columns
+from hushtable.kernel.counting.encoding.columns import select_columns
 
 _MOST_SHOWN = 20
 _NAME_IT = "name one with --table (in Python, table=)"
