@@ -187,7 +187,7 @@ class TestOutputThatHasNoEpsilon:
         environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True)
 
-    @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+    @pytest.mark.parametrize("encoding", some_of(["cp1252", "latin-1"], ["cp1252"]))
     @pytest.mark.parametrize(
         "arguments",
         [

@@ -52,7 +52,8 @@ def test_intervals_hold_as_often_as_they_promise(
     )
     shapes = SHAPES[: size(1, len(SHAPES), 2)]
     cases = [case for name in MIDDLING for case in cases_of(middling(name), shapes)]
-    found = attack.run(cases, VARIANTS.get(mechanism, [{}]))
+    variants = VARIANTS.get(mechanism, [{}])[:: size(2, 1, 1)]
+    found = attack.run(cases, variants)
     assert found and not short(found), short(found)
     tally("intervals that promise", sum(one.promised for one in found))
     tally("intervals that estimate", sum(one.estimated for one in found))

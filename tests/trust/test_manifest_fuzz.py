@@ -35,8 +35,9 @@ from hushtable.errors import HushError, ReleaseError
 from hushtable.query.literal import sql_name
 from hushtable.release import Release
 
-# About one value for every place, in turn all of them; fifteen with --trust, seven with --check.
-STRIDES = 83, 5, 11
+# About one value for every second place, in turn all of them; of every place fifteen with --trust,
+# seven with --check.
+STRIDES = 167, 5, 11
 # What only the reader of a kind understands gets a few of the oddest in every run, all of these
 # with --check and --trust.
 OWN = ("noise", "parameters")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -147,6 +147,7 @@ class RatioLaw:
         total, _ = weigh(self._settled, top)
         bound = self.possible[side > 0]
 
+        @cache
         def excess(ratio: float) -> float:
             """How much further S − r·C is off than noise goes: above zero, r is excluded."""
             law = weighed_law(self._settled, self._difference(top, ratio))
