@@ -8,8 +8,10 @@ import re
 import shlex
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import httpx
+import psutil
 import pyarrow as pa
 import pytest
 from starlette.applications import Starlette
@@ -18,7 +20,14 @@ import hushtable as ht
 from hushtable.errors import HushError
 from hushtable.query.answer import show_number
 from hushtable.web import owner
-from hushtable.web.owner import command_of, epsilons, forecast, history_rows, ledger_state
+from hushtable.web.owner import (
+    command_of,
+    epsilons,
+    forecast,
+    forecast_beside,
+    history_rows,
+    ledger_state,
+)
 
 TOML = """
 name = "small"
@@ -79,19 +88,10 @@ class Client:
 def client(schema: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     """The page; forecasts are made in this process, which is quicker."""
 
-    class Here:
-        def apply_async(self, function, arguments):  # type: ignore[no-untyped-def]
-            self.found = function(*arguments)
-            return self
+    async def at_once(*asked: Any, longest: float = 0.0) -> dict[str, Any]:
+        return forecast(*asked)
 
-        def get(self, seconds: float):  # type: ignore[no-untyped-def]
-            return self.found
-
-    class Context:
-        def Pool(self, processes: int) -> Here:
-            return Here()
-
-    monkeypatch.setattr(owner.multiprocessing, "get_context", lambda kind: Context())
+    monkeypatch.setattr(owner, "forecast_beside", at_once)
     return Client(schema)
 
 
@@ -160,6 +160,20 @@ def test_the_command_is_what_a_shell_takes(schema: Path) -> None:
         "--people": "900",
         "-o": "small.release",
     }
+
+
+def test_a_process_of_its_own_forecasts_the_same(schema: Path) -> None:
+    asked = (str(schema), None, "0.5", "marginals:1", 10_000)
+    assert asyncio.run(forecast_beside(*asked)) == json.loads(json.dumps(forecast(*asked)))
+
+
+def test_a_forecast_that_takes_too_long_is_ended(schema: Path) -> None:
+    asked = (str(schema), None, "0.5", "marginals:1", 10_000)
+    before = set(psutil.Process().children())
+    found = asyncio.run(forecast_beside(*asked, longest=1e-6))
+    assert "takes longer" in found["error"]
+    left = set(psutil.Process().children()) - before
+    assert not psutil.wait_procs(left, timeout=600)[1]
 
 
 def test_bad_fields_are_one_line(schema: Path, monkeypatch: pytest.MonkeyPatch) -> None:
