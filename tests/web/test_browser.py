@@ -14,9 +14,13 @@ from typing import Any
 import pytest
 
 import hushtable as ht
+from hushtable.web import Settings, site
+from hushtable.web.owner import owner_routes
+from hushtable.web.shelf import Shelf
 from tests.web.browsers import running
-from tests.web.serving import served
-from tests.web.shared_releases import UNSEEN, publish_town
+from tests.web.serving import limits, served
+from tests.web.serving import running as running_site
+from tests.web.shared_releases import UNSEEN, publish_town, town_schema
 
 WIDE = {"width": 1200, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -266,14 +270,62 @@ def test_all_can_be_done_by_keyboard(visit: Any) -> None:
 def test_a_checker_of_accessibility_finds_nothing_serious(
     visit: Any, path: str, scheme: str
 ) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     seen = visit(path, color_scheme=scheme)
     if seen.page.locator("#chart").count():
         seen.wait_for_chart()
-    found = Axe().run(seen.page).response["violations"]
+    assert not serious_findings(seen.page)
+
+
+def serious_findings(page: Any) -> list[list[str]]:
+    """What keeps some people out, as a checker of accessibility sees it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
     serious = [one for one in found if one["impact"] in ("serious", "critical")]
-    assert not serious, json.dumps([[one["id"], one["nodes"][0]["html"]] for one in serious])
+    return [[one["id"], one["nodes"][0]["html"]] for one in serious]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_report_opens_offline_and_keeps_nobody_out(
+    browser: Any, town: ht.Release, tmp_path: Path, take: Any, scheme: str
+) -> None:
+    town.report(tmp_path / "report.html")
+    context = browser.new_context(viewport=WIDE, color_scheme=scheme, offline=True)
+    seen = Visit(context.new_page(), f"file://{tmp_path}")
+    seen.page.on("console", lambda message: seen.complaints.append(message.text))
+    seen.open("/report.html")
+    assert seen.page.locator("img").count() >= len(town.schema.attributes)
+    loaded = "images => images.every(image => image.complete && image.naturalWidth > 0)"
+    assert seen.page.locator("img").evaluate_all(loaded)
+    assert not serious_findings(seen.page)
+    if scheme == "light":
+        take(seen, "report")
+    assert not seen.complaints
+    context.close()
+
+
+def test_the_owner_sees_what_was_spent_and_what_more_would_give(
+    browser: Any, shelf_folder: Path, tmp_path: Path, take: Any
+) -> None:
+    town_schema().save(tmp_path / "town.toml")
+    routes = tuple(owner_routes(tmp_path / "town.toml", None))
+    shelf = Shelf.of_releases([shelf_folder / "town.release"])
+    settings = Settings(limits(), hosts=("127.0.0.1",), token="secret")
+    context = browser.new_context(viewport=WIDE)
+    context.set_default_timeout(300_000)
+    with running_site(site(shelf, settings, routes)) as address:
+        seen = Visit(context.new_page(), address)
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.on("console", lambda m: m.type == "error" and seen.complaints.append(m.text))
+        seen.open("/-/owner?token=secret")
+        seen.page.wait_for_selector("text=Recommended:")
+        seen.page.locator("input[type=range]").press("End")
+        seen.page.wait_for_selector("text=Forecast for ε = 9")
+        seen.page.wait_for_selector("text=hush publish")
+        assert not serious_findings(seen.page)
+        take(seen, "explore-owner")
+    assert not seen.complaints
+    context.close()
 
 
 def test_a_page_without_scripts_still_answers(browser: Any, address: str) -> None:

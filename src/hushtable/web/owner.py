@@ -130,7 +130,7 @@ def history_spec(state: LedgerState) -> Spec:
                 },
             },
             {
-                "mark": {"type": "rule", "color": ERROR, "strokeDash": [4, 3]},
+                "mark": {"type": "rule", "aria": False, "color": ERROR, "strokeDash": [4, 3]},
                 "encoding": {"x": {"datum": float(state.budget)}},
             },
         ],

@@ -23,7 +23,7 @@ async function draw(id, { data, ...rest }) {
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: 220 },
   };
   const fit = { width: "container", autosize: { type: "fit-x", contains: "padding" } };
-  const options = { ast: true, logLevel: 1, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
   await vegaEmbed(byId(id), { ...themed(rest), data, ...fit, config }, options);
   byId(id).dataset.drawn = "yes";
 }

@@ -42,7 +42,7 @@ async function draw() {
   if (!block || !chart || !window.vegaEmbed) return;
   const told = JSON.parse(block.textContent);
   const options = {
-    ast: true, actions: false, logLevel: 1, renderer: "svg", defaultStyle: false,
+    ast: true, actions: false, renderer: "svg", defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
   };
   const result = await vegaEmbed(chart, fitted(told.spec), options);
