@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 import sys
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -64,6 +62,9 @@ def explore(
     for release in releases:
         open_release(release)
     _check_installed()
+    import secrets
+    import webbrowser
+
     from hushtable.web.application import Settings, site
     from hushtable.web.limits import Limits
     from hushtable.web.shelf import Shelf
