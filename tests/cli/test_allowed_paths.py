@@ -63,10 +63,16 @@ def test_no_command_that_reads_a_schema_is_forgotten() -> None:
     def parameters(path: tuple[str, ...]) -> set[str]:
         return {parameter.name or "" for parameter in command_at(path).params}
 
-    # `generate` writes its schema; `import` reads one of another tool.
+    # `generate` writes its schema; `import` reads one of another tool; `explore` does not end.
     reading = {c for c in COMMANDS if {"schema", "schemas"} & parameters(c)} - {("generate",)}
-    assert reading | {("schema", "import")} == set(USES)
-    assert all("allow_paths" in parameters(command) for command in USES)
+    assert reading | {("schema", "import")} == set(USES) | {("explore",)}
+    assert all("allow_paths" in parameters(command) for command in {*USES, ("explore",)})
+
+
+def test_the_owner_s_page_needs_the_owner_s_word_too(hush: Hush, own: Path) -> None:
+    refused = hush("explore", "--schema", "s.toml", "--no-browser")
+    assert refused.code == 2 and refused.out == "" and refused.err.count("\n") == 1
+    assert "outside the schema's folder" in refused.err and "cook" not in refused.err
 
 
 def test_an_allowed_folder_that_is_not_there_is_one_line(hush: Hush, own: Path) -> None:

@@ -36,6 +36,7 @@ READING: dict[tuple[str, ...], list[Sequence[str]]] = {
         ["census.release", "-o", "tables.xlsx", "--table", "age+sex"],
         ["census.release", "-o", "rows.csv", "--synthetic", "100"],
     ],
+    ("report",): [["census.release", "-o", "report.html"]],
     ("plan",): [["census.toml", "--epsilon", "1"]],
     ("mechanisms",): [[], ["filter"]],
     ("schema", "check"): [["census.toml"], ["hierarchy.toml"]],

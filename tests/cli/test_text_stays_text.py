@@ -254,7 +254,8 @@ TRIED = {
     *(("schema", name) for name in ("check", "draft", "import")),
     *((name,) for name in ("plan", "publish", "budget", "query", "info", "export", "evaluate")),
     *((name,) for name in ("audit", "check", "generate", "reproduce", "demo")),
-    *((name,) for name in ("explore", "serve")),  # below where refused, in tests/web where not
+    # Below where refused, in tests/web where not.
+    *((name,) for name in ("explore", "serve", "report")),
     *((name,) for name in ("mechanisms", "completion")),
 }
 
@@ -273,6 +274,7 @@ def test_every_command_was_tried_above() -> None:
         ["info", "no\udcff.release"],
         ["explore", "no\x1b[31m.release"],
         ["serve", "no\x1b[31m"],
+        ["report", "no\x1b[31m.release", "-o", "o\x1b.html"],
         ["query", "no[/x].release", "x"],
         ["schema", "check", "no\u202e.toml"],
         ["plan", "[/x]", "-e", "\x1b"],

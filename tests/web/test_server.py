@@ -42,7 +42,7 @@ def raw(address: str, request: bytes) -> bytes:
     parts = urlsplit(address)
     with socket.create_connection((parts.hostname, parts.port)) as connection:
         answer = b""
-        with suppress(ConnectionError):  # a server need not hear all of it
+        with suppress(OSError):  # a server need not hear all of it
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)
             while received := connection.recv(65_536):

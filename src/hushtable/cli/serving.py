@@ -12,7 +12,7 @@ import click
 
 from hushtable.cli.analyst import FilePath, json_option
 from hushtable.cli.completing import folders
-from hushtable.cli.options import ledger_option
+from hushtable.cli.options import allow_option, ledger_option
 from hushtable.cli.show import open_release, print_json, say
 from hushtable.errors import OptionError
 
@@ -36,6 +36,7 @@ _MOST_CONNECTIONS = 500
 @json_option
 @click.option("--schema", type=FilePath, help="Also show the owner's page of this schema.")
 @ledger_option
+@allow_option
 def explore(
     releases: tuple[str, ...],
     port: int,
@@ -45,6 +46,7 @@ def explore(
     as_json: bool,
     schema: Path | None,
     ledger: Path | None,
+    allow_paths: tuple[Path, ...],
 ) -> None:
     """Look into releases in the browser, on this machine alone.
 
@@ -70,9 +72,11 @@ def explore(
     from hushtable.web.shelf import Shelf
 
     token = secrets.token_urlsafe(24)
-    limits = Limits.from_environment(seconds=seconds or 60.0, memory=memory or 4096)
+    limits = Limits.from_environment(
+        seconds=60.0 if seconds is None else seconds, memory=4096 if memory is None else memory
+    )
     shelf = Shelf.of_releases(releases)
-    more = () if schema is None else _owner(schema, ledger)
+    more = () if schema is None else _owner(schema, ledger, allow_paths)
     listening = _listen("127.0.0.1", port)
     names = list(shelf.releases())
     path = f"/{quote(names[0])}" if len(names) == 1 else "/"
@@ -144,10 +148,12 @@ def _announce(address: str, words: str, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _owner(schema: Path, ledger: Path | None) -> tuple[BaseRoute, ...]:
+def _owner(
+    schema: Path, ledger: Path | None, allow_paths: tuple[Path, ...]
+) -> tuple[BaseRoute, ...]:
     from hushtable.web.owner import owner_routes
 
-    return tuple(owner_routes(schema, ledger))
+    return tuple(owner_routes(schema, ledger, allow_paths))
 
 
 def _check_installed() -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -44,10 +45,15 @@ LONGEST = 60.0
 _STEPS = ("1", "1.5", "2", "3", "5", "7")
 
 
-def owner_routes(schema: str | Path, ledger: str | Path | None = None) -> list[Route]:
+def owner_routes(
+    schema: str | Path,
+    ledger: str | Path | None = None,
+    allow_paths: Sequence[str | Path] = (),
+) -> list[Route]:
     """The routes of the owner's page for a schema; a file that cannot be read is refused now."""
-    page = _Page(Path(schema), None if ledger is None else Path(ledger))
-    described = Schema.load(page.schema)
+    allowed = tuple(map(str, allow_paths))
+    page = _Page(Path(schema), None if ledger is None else Path(ledger), allowed)
+    described = Schema.load(page.schema, allow_paths=allowed)
     ledger_state(described, ledger)
     return [Route("/-/owner", page.show), Route("/-/owner/plan.json", page.plan)]
 
@@ -150,22 +156,29 @@ def epsilons(most: Fraction) -> list[str]:
     return [*kept, format_epsilon(most)]
 
 
-def command_of(found: Plan, schema: Path, ledger: Path | None) -> str:
+def command_of(found: Plan, schema: Path, ledger: Path | None, allowed: Sequence[str] = ()) -> str:
     """The command that publishes what is recommended; only the table is left to fill in."""
     words = ["hush", "publish", "DATA", "--schema", str(schema)]
     words += ["--epsilon", format_epsilon(found.epsilon)]
     words += [] if ledger is None else ["--ledger", str(ledger)]
+    words += [word for path in allowed for word in ("--allow-path", path)]
     words += [] if found.workload.name == DEFAULT else ["--workload", found.workload.name]
     words += [] if found.people == found.schema.people else ["--people", str(found.people)]
     return shlex.join([*words, "-o", f"{found.schema.name}.release"])
 
 
 def forecast(
-    schema: str, ledger: str | None, epsilon: str, workload: str, people: int | None
+    schema: str,
+    ledger: str | None,
+    epsilon: str,
+    workload: str,
+    people: int | None,
+    allowed: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A plan as plain values, its chart and its words; or why there is none."""
     try:
-        found = plan(Schema.load(schema), epsilon=epsilon, workload=workload, people=people)
+        described = Schema.load(schema, allow_paths=allowed)
+        found = plan(described, epsilon=epsilon, workload=workload, people=people)
         best = found.recommended
         useful = found.best
         listed: list[Forecast | SummaryForecast] = [*found.forecasts, *found.summaries]
@@ -186,7 +199,7 @@ def forecast(
                 for one in listed
             ],
             "spec": plan_spec(found),
-            "command": command_of(found, Path(schema), Path(ledger) if ledger else None)
+            "command": command_of(found, Path(schema), Path(ledger) if ledger else None, allowed)
             if best is not None
             else None,
         }
@@ -200,12 +213,13 @@ class _Page:
 
     schema: Path
     ledger: Path | None
+    allowed: tuple[str, ...] = ()
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _newest: int = 0
 
     async def show(self, request: Request) -> Response:
         try:
-            schema = Schema.load(self.schema)
+            schema = Schema.load(self.schema, allow_paths=self.allowed)
             state = await asyncio.to_thread(ledger_state, schema, self.ledger)
         except HushError as problem:
             reply = render(
@@ -237,10 +251,11 @@ class _Page:
         if workload not in WORKLOADS:
             return {"error": f"workload is one of {', '.join(WORKLOADS)}"}
         ledger = None if self.ledger is None else str(self.ledger)
-        return await forecast_beside(str(self.schema), ledger, epsilon, workload, people)
+        asked = (str(self.schema), ledger, epsilon, workload, people, self.allowed)
+        return await forecast_beside(*asked)
 
 
-async def forecast_beside(*asked: str | int | None, longest: float = LONGEST) -> dict[str, Any]:
+async def forecast_beside(*asked: Any, longest: float = LONGEST) -> dict[str, Any]:
     """A forecast by a process of its own, which is ended when it takes too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "hushtable.web.owner"),

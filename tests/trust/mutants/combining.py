@@ -29,8 +29,8 @@ COMBINED = [
     Mutant(
         "a ratio of averages that each have shares of their own",
         "query/statistics/ratio.py",
-        "return settled(self.reader, self._difference(self.ratio.top.middle, middle))",
-        "return self.reader",
+        "found = settled(self.reader, self._difference(self.ratio.top.middle, middle))",
+        "found = self.reader",
         _RATIOS,
     ),
     Mutant(
