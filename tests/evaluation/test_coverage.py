@@ -47,6 +47,7 @@ KINDS = {
 
 
 STATISTICS = {"shares", "sums", "means", "medians", "deviations", "differences"}
+STATISTICS |= {"shares by group", "means by group"}
 
 
 def attack(

@@ -32,6 +32,8 @@ _FEW = 6
 # Between two rungs, t is overstated by no more than this part of it.
 _COARSE = 0.01
 _MOST_RUNGS = 2000
+# Ends are moved out by this part of them: their last bits are not those of the answer.
+_ROUNDING = 1e-14
 # Counts that are held at once, of groups by the codes of a summed attribute.
 _PIECE = 2**23
 
@@ -126,7 +128,8 @@ class RowLaw:
 
     def ends(self, confidence: float) -> Ends:
         low, high = self.groups.ends(confidence)
-        return float(low[self.row]), float(high[self.row])
+        first, last = float(low[self.row]), float(high[self.row])
+        return first - _ROUNDING * abs(first), last + _ROUNDING * abs(last)
 
 
 @dataclass(frozen=True, eq=False)
