@@ -99,6 +99,24 @@ def test_a_worker_goes_on_after_an_answer(shelf_folder: Path) -> None:
     assert len(with_pool(limits(), work)) == 1
 
 
+def test_there_are_never_more_workers_than_places(shelf_folder: Path) -> None:
+    async def work(pool: Pool) -> set[bytes]:
+        before = set(psutil.Process().children())
+        warming = asyncio.ensure_future(pool.warm_up())
+        await asyncio.sleep(0)
+        asks = [pool.ask(question(shelf_folder, "echo"), str(client)) for client in range(6)]
+        replies = await asyncio.gather(*asks)
+        await warming
+        again = await asyncio.gather(
+            *(pool.ask(question(shelf_folder, "sleep", ("s", "0.2")), str(i)) for i in range(4))
+        )
+        assert all(reply.status == 200 for reply in again)
+        assert len(set(psutil.Process().children()) - before) <= 2
+        return {reply.body for reply in replies}
+
+    assert len(with_pool(limits(workers=2), work)) <= 2
+
+
 def test_none_outlives_its_pool(shelf_folder: Path) -> None:
     async def work(pool: Pool) -> psutil.Process:
         return psutil.Process(int((await pool.ask(question(shelf_folder, "echo"), "a")).body))

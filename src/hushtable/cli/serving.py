@@ -177,6 +177,8 @@ def _listen(host: str, port: int) -> socket.socket:
             f"port {port} of {host} cannot be listened on"
             f" ({problem.strerror or 'no such address'}): choose another by --port or --host"
         ) from None
+    # Connections inherit it: else the end of every answer waits for a sign of the client.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 

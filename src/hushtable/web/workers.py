@@ -209,9 +209,13 @@ class Pool:
         await worker.end()
 
     async def warm_up(self) -> None:
-        """Start one worker before the first question."""
-        with suppress(Gone):
-            self._idle.append(await self._start())
+        """Start one worker before the first question, at a place like any other."""
+        await self.turns.take("")
+        try:
+            with suppress(Gone):
+                self._idle.append(await self._start())
+        finally:
+            self.turns.give_back("")
 
     async def close(self) -> None:
         """End all processes."""
