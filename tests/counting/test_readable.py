@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, time, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -224,5 +225,6 @@ def test_spans_and_hours_are_refused_by_their_type(kind: Any) -> None:
 
 def test_true_counts_do_not_print_themselves() -> None:
     table = pa.table({"v": ["a"], "row": [77]})
-    assert "77" not in repr(code_table(table, schema(TOWN)))
+    shown = re.sub(r"0x[0-9a-f]+", "", repr(code_table(table, schema(TOWN))))  # an address
+    assert "77" not in shown
     assert "array" not in repr(count_table(table, schema(TOWN)))
