@@ -139,6 +139,29 @@ def test_head_and_marks(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
+    "path", ["/town?by=job", "/town.json?sql=SELECT+age,COUNT(*)FROM+town+GROUP+BY+age", "/"]
+)
+def test_answers_are_compressed_for_who_reads_that(client: httpx.Client, path: str) -> None:
+    plain = client.get(path, headers={"Accept-Encoding": "identity"})
+    packed = client.get(path, headers={"Accept-Encoding": "br, gzip;q=0.5"})
+    refused = client.get(path, headers={"Accept-Encoding": "gzip;q=0"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert not {"content-encoding"} & {*plain.headers, *refused.headers}
+    assert plain.content == packed.content == refused.content
+    assert {"Accept-Encoding"} == {one.headers["vary"] for one in (plain, packed)}
+    assert path == "/" or plain.headers["etag"] != packed.headers["etag"]
+
+
+def test_files_are_compressed_once(client: httpx.Client) -> None:
+    plain = client.get("/-/static/vega.js", headers={"Accept-Encoding": "identity"})
+    packed = client.get("/-/static/vega.js", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip" and plain.content == packed.content
+    assert int(packed.headers["content-length"]) < len(plain.content) / 2
+    mark = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["etag"]}
+    assert client.get("/-/static/vega.js", headers=mark).status_code == 304
+
+
+@pytest.mark.parametrize(
     "request_",
     [
         b"\x00\x01\x02\r\n\r\n",

@@ -97,7 +97,7 @@ def explore(
 @click.option("--seconds", type=float, help="The longest a question may take.  [default: 15]")
 @click.option("--memory", type=int, help="Megabytes a question may take.  [default: 1024]")
 @click.option("--rows", type=int, help="The most rows an answer may have.  [default: 100000]")
-@click.option("--queue", type=int, help="Questions that may wait.  [default: 64]")
+@click.option("--queue", type=int, help="Questions that may wait.  [default: 256]")
 @click.option("--allow-host", "hosts", multiple=True, help="Answer only to this name (repeatable).")
 @click.option("--root-path", default="", help="The path under which a proxy shows the site.")
 @click.option("--forwarded", is_flag=True, help="A proxy says who asks, by X-Forwarded-For.")

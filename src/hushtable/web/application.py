@@ -18,7 +18,6 @@ from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -36,6 +35,7 @@ from hushtable.web.workers import Pool
 
 RETRY = "5"
 """Seconds after which a client that was sent away may come back."""
+_VARY = "Accept-Encoding"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ def site(shelf: Shelf, settings: Settings, more: tuple[BaseRoute, ...] = ()) -> 
     guards = [
         Middleware(Headers, cors=settings.cors),
         Middleware(Guard, hosts=settings.hosts, token=settings.token),
-        Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
     ]
     return Starlette(
         routes=routes,
@@ -137,15 +136,19 @@ class _Pages:
         found = await asyncio.to_thread(static_file, name)
         if found is None:
             return _nothing_here(request)
-        content, kind, mark = found
-        headers = {"ETag": mark, "Cache-Control": "public, max-age=3600"}
+        packed = _reads_gzip(request)
+        mark = f'"{found.mark}{"-gzip" if packed else ""}"'
+        headers = {"ETag": mark, "Cache-Control": "public, max-age=3600", "Vary": _VARY}
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers=headers)
-        return Response(content, media_type=kind, headers=headers)
+        if packed:
+            headers["Content-Encoding"] = "gzip"
+        return Response(found.compressed if packed else found.content, 200, headers, found.kind)
 
     async def index(self, request: Request) -> Response:
         listed = tuple((quote(name), str(path)) for name, path in self.shelf.releases().items())
-        return await self._ask(request, Asked(INDEX, "", "", listed, _root(request)))
+        packed = _reads_gzip(request)
+        return await self._ask(request, Asked(INDEX, "", "", listed, _root(request), gzip=packed))
 
     def task(self, task: str):  # type: ignore[no-untyped-def]
         """What answers a request about one release."""
@@ -157,8 +160,8 @@ class _Pages:
             if folder is None:
                 return _nothing_here(request)
             query = tuple(request.query_params.multi_items())
-            rows = self.settings.limits.rows
-            asked = Asked(task, str(folder), quote(name), query, _root(request), rows)
+            rows, packed = self.settings.limits.rows, _reads_gzip(request)
+            asked = Asked(task, str(folder), quote(name), query, _root(request), rows, packed)
             if len(request.url.query) > self.settings.limits.sql:
                 line = f"the question is longer than {self.settings.limits.sql:,} characters"
                 return _response(refused(asked, line, 400))
@@ -217,6 +220,12 @@ async def _left(request: Request) -> None:
         pass
 
 
+def _reads_gzip(request: Request) -> bool:
+    """Whether the client says so, and does not say that it would rather not."""
+    said = request.headers.get("accept-encoding", "").lower().replace(" ", "").split(",")
+    return any(one.partition(";")[0] == "gzip" and not one.endswith(";q=0") for one in said)
+
+
 def _root(request: Request) -> str:
     return quote(str(request.scope.get("root_path", "")).rstrip("/"))
 
@@ -225,13 +234,12 @@ def _mark(asked: Asked) -> str:
     """What changes when the answer may: the release, the question, this software."""
     from hushtable import __version__
 
-    text = repr((__version__, asked.task, asked.folder, asked.query, asked.root, asked.rows))
-    seen = text + repr(identity(Path(asked.folder)))
+    seen = repr((__version__, asked, identity(Path(asked.folder))))
     return '"' + hashlib.sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()[:32] + '"'
 
 
 def _response(reply: Reply) -> Response:
-    headers = dict(reply.headers) | {"Cache-Control": "no-cache"}
+    headers = dict(reply.headers) | {"Cache-Control": "no-cache", "Vary": _VARY}
     if reply.status == 503:
         headers["Retry-After"] = RETRY
     return Response(reply.body, reply.status, headers, reply.kind)

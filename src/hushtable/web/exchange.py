@@ -27,6 +27,8 @@ class Asked(msgspec.Struct, frozen=True, array_like=True):
     """What stands before every path of the site."""
     rows: int = 100_000
     """The most rows that the answer may have."""
+    gzip: bool = False
+    """Whether the answer may be compressed."""
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):

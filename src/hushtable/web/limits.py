@@ -27,7 +27,7 @@ class Limits:
     """Rows that a question may have."""
     body: int = 64
     """Megabytes of an answer."""
-    queue: int = 64
+    queue: int = 256
     """Questions that wait."""
     wait: float = 30.0
     """Seconds that one waits at most."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -14,21 +16,34 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class StaticFile:
+    """What a browser gets of a file."""
+
+    content: bytes
+    compressed: bytes
+    kind: str
+    mark: str
+    """What changes when the content does."""
+
+
+def static_file(name: str) -> StaticFile | None:
+    """The file of a name; None where there is none."""
+    return _read(name) if name == BUNDLE or name in _ours() else None
+
+
 @cache
-def static_file(name: str) -> tuple[bytes, str, str] | None:
-    """The content of a file, what kind it is, and its mark; None where there is no such file."""
-    kind = _KINDS.get(name.rpartition(".")[2])
-    content = _content(name) if kind else None
-    if content is None or kind is None:
-        return None
-    return content, kind, '"' + hashlib.sha256(content).hexdigest()[:32] + '"'
+def _ours() -> frozenset[str]:
+    return frozenset(one.name for one in (files("hushtable.web") / "static").iterdir())
 
 
-def _content(name: str) -> bytes | None:
-    if name == BUNDLE:
-        return _bundle()
-    known = {one.name: one for one in (files("hushtable.web") / "static").iterdir()}
-    return known[name].read_bytes() if name in known else None
+@cache  # of names that exist: others would fill the memory
+def _read(name: str) -> StaticFile:
+    ours = files("hushtable.web") / "static" / name
+    content = _bundle() if name == BUNDLE else ours.read_bytes()
+    kind = _KINDS[name.rpartition(".")[2]]
+    mark = hashlib.sha256(content).hexdigest()[:32]
+    return StaticFile(content, gzip.compress(content, mtime=0), kind, mark)
 
 
 def _bundle() -> bytes:

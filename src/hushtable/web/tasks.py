@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections import OrderedDict
 from collections.abc import Callable
@@ -25,6 +26,9 @@ TASKS = {
 """Tasks that ask one release."""
 
 INDEX = "index"
+SMALL = 1_000
+"""Bytes below which compression is not worth it."""
+_LEVEL = 5
 MOST_OPEN = 16
 """Releases that a worker keeps open."""
 
@@ -58,7 +62,16 @@ def identity(folder: Path) -> tuple[int, int, int]:
 
 
 def carry_out(asked: Asked, opened: Opened) -> Reply:
-    """Do what is asked. What goes wrong is said in one line, without a trace or a path."""
+    """Do what is asked, and compress the answer here, where it keeps nobody waiting."""
+    reply = _answered(asked, opened)
+    if not asked.gzip or len(reply.body) < SMALL:
+        return reply
+    body = gzip.compress(reply.body, _LEVEL, mtime=0)
+    return Reply(reply.status, reply.kind, body, (*reply.headers, ("Content-Encoding", "gzip")))
+
+
+def _answered(asked: Asked, opened: Opened) -> Reply:
+    """What goes wrong is said in one line, without a trace or a path."""
     try:
         if asked.task == INDEX:
             return _function("hushtable.web.index:index")(asked)
