@@ -56,7 +56,7 @@ lint: $(VENV)/.test
 
 # The pictures of web pages in the docs, taken anew by the tests in a browser.
 pictures: $(VENV)/.test
-	$(BIN)/pytest tests/web/test_browser.py --pictures docs/images
+	$(BIN)/pytest -m "" tests/web/test_browser.py --pictures docs/images
 
 # Every mechanism attacked; with more patience: make audit AUDIT="--nightly -o audits.md"
 AUDIT ?=

@@ -116,6 +116,7 @@ def test_an_ordinary_run_repeats_itself(tried: Run) -> None:
     assert first[0] == 2 * EXAMPLES
 
 
+@pytest.mark.thorough
 def test_a_seed_chooses_other_examples(tried: Run) -> None:
     first = tried("--hypothesis-seed=1")
     assert first == tried("--hypothesis-seed=1")
@@ -123,12 +124,14 @@ def test_a_seed_chooses_other_examples(tried: Run) -> None:
     assert first != tried("--hypothesis-seed=2")
 
 
+@pytest.mark.thorough
 def test_trust_tries_more_examples_and_others_each_time(tried: Run) -> None:
     first = tried("--trust")
     assert first[0] == 2 * EXAMPLES * MORE_EXAMPLES
     assert first != tried("--trust")  # equal sums of 800 numbers below 10⁹: a chance near 10⁻¹⁰
 
 
+@pytest.mark.thorough
 def test_property_tests_can_be_run_alone(tried: Run) -> None:
     """The mark `hypothesis` is Hypothesis's own."""
     assert tried("-m", "hypothesis or not hypothesis")[0] == 2 * EXAMPLES

@@ -103,7 +103,9 @@ MANY = [
     pytest.param(
         "privelet+", {"identity": "age"}, "add-remove", id="privelet+, plain age", marks=thorough
     ),
-    pytest.param("privelet+", {"identity": "job"}, "replace-one", id="privelet+, plain job"),
+    pytest.param(
+        "privelet+", {"identity": "job"}, "replace-one", id="privelet+, plain job", marks=thorough
+    ),
     pytest.param("hierarchical", {}, "replace-one", id="hierarchical"),
     pytest.param(
         "hierarchical", {"branching": "2"}, "add-remove", id="hierarchical, binary", marks=thorough

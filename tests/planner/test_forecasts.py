@@ -328,7 +328,7 @@ def test_answers_are_useful_where_a_typical_one_errs_by_less_than_it_counts() ->
 
 
 def test_single_values_of_a_long_axis_do_not_decide_alone() -> None:
-    """Ranges of a million values are useful long before every single value is."""
-    needed = plan(line(10**6), epsilon="1").forecasts[0].useful_from
-    singles = plan(line(10**6), epsilon="1", workload="identity").forecasts[0].useful_from
+    """Ranges of a hundred thousand values are useful long before every single value is."""
+    needed = plan(line(10**5), epsilon="1").forecasts[0].useful_from
+    singles = plan(line(10**5), epsilon="1", workload="identity").forecasts[0].useful_from
     assert 100 < needed < singles / 10

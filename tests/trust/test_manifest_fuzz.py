@@ -37,7 +37,7 @@ from hushtable.release import Release
 
 # About one value for every second place, in turn all of them; of every place fifteen with --trust,
 # seven with --check.
-STRIDES = 167, 5, 11
+STRIDES = 331, 5, 11
 # What only the reader of a kind understands gets a few of the oddest in every run, all of these
 # with --check and --trust.
 OWN = ("noise", "parameters")

@@ -93,7 +93,7 @@ def test_every_question_is_what_duckdb_answers(shard: int, size: Size, tally: Ta
     db = database(values)
     chance = Random(shard)
     answered: Counter[bool] = Counter()
-    for _ in range(size(100, 5_000)):
+    for _ in range(size(50, 5_000)):
         answered[check(statement(chance), rows, db)] += 1
     tally("SQL statements", answered.total())
     tally("SQL statements answered", answered[True])
@@ -108,7 +108,7 @@ def test_damaged_questions_are_refused_or_mean_what_they_say(
     db = database(values)
     chance = Random(shard)
     answered: Counter[bool] = Counter()
-    for _ in range(size(100, 3_000)):
+    for _ in range(size(50, 3_000)):
         sql = disturbed(chance, statement(chance).ours, (*JUNK, *WORDS))
         answered[check_damaged(sql, rows, db)] += 1
     tally("SQL statements", answered.total())

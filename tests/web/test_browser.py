@@ -108,6 +108,7 @@ def test_the_first_page_draws_the_counts(visit: Any, take: Any) -> None:
     take(seen, "explore")
 
 
+@pytest.mark.thorough
 def test_choosing_an_attribute_answers_at_once(visit: Any) -> None:
     seen = visit("/town")
     seen.wait_for_chart()
@@ -133,6 +134,7 @@ def test_a_click_on_a_bar_looks_inside_it(visit: Any, take: Any) -> None:
     assert not seen.page.locator(".chips").count()
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_bar_splits_it_by_another_attribute(visit: Any) -> None:
     seen = visit("/town?by=sex")
     seen.wait_for_chart()
@@ -142,6 +144,7 @@ def test_a_click_on_a_bar_splits_it_by_another_attribute(visit: Any) -> None:
     assert "is.sex=F" in seen.page.url and "by=job" in seen.page.url
 
 
+@pytest.mark.thorough
 def test_two_attributes_make_a_heat_map(visit: Any, take: Any) -> None:
     seen = visit("/town?by=age&at=10&and=job")
     seen.wait_for_chart()
@@ -149,6 +152,7 @@ def test_two_attributes_make_a_heat_map(visit: Any, take: Any) -> None:
     take(seen, "explore-two")
 
 
+@pytest.mark.thorough
 def test_a_difference_is_judged_in_words(visit: Any, take: Any) -> None:
     seen = visit("/town?by=sex")
     seen.page.select_option("#a", "M")
@@ -158,6 +162,7 @@ def test_a_difference_is_judged_in_words(visit: Any, take: Any) -> None:
     take(seen, "explore-difference")
 
 
+@pytest.mark.thorough
 def test_filters_and_simultaneous_intervals(visit: Any) -> None:
     seen = visit("/town?by=sex")
     bar = seen.page.locator("#rows tbody td").nth(1)
@@ -172,6 +177,7 @@ def test_filters_and_simultaneous_intervals(visit: Any) -> None:
     seen.page.wait_for_selector(".chips >> text=90 or more")
 
 
+@pytest.mark.thorough
 def test_sql_can_be_changed(visit: Any) -> None:
     seen = visit("/town?by=sex")
     seen.page.fill("#sql", "SELECT COUNT(*), AVG(age) FROM town WHERE sex = 'F'")
@@ -180,6 +186,7 @@ def test_sql_can_be_changed(visit: Any) -> None:
     assert "sql=SELECT" in seen.page.url
 
 
+@pytest.mark.thorough
 def test_tables_sort_by_their_numbers(visit: Any) -> None:
     seen = visit("/town?by=job&at=each")
     seen.page.click("#rows thead button:has-text('count')")
@@ -190,6 +197,7 @@ def test_tables_sort_by_their_numbers(visit: Any) -> None:
     assert seen.page.locator("#rows th[aria-sort=descending]").count() == 1
 
 
+@pytest.mark.thorough
 def test_a_refusal_says_what_can_be_asked(visit: Any, take: Any) -> None:
     seen = visit("/wide?by=age&and=job")
     seen.page.wait_for_selector("text=This release cannot answer that.")
@@ -198,6 +206,7 @@ def test_a_refusal_says_what_can_be_asked(visit: Any, take: Any) -> None:
     seen.page.wait_for_selector("figcaption >> text=Estimate.")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
 def test_charts_are_taken_along_as_pictures(visit: Any, ending: str, start: bytes) -> None:
     seen = visit("/town?by=sex")
@@ -207,6 +216,7 @@ def test_charts_are_taken_along_as_pictures(visit: Any, ending: str, start: byte
     assert Path(saved.value.path()).read_bytes().startswith(start)
 
 
+@pytest.mark.thorough
 def test_downloads_and_json_of_the_page_open(visit: Any, town: ht.Release) -> None:
     seen = visit("/town?by=sex")
     with seen.page.expect_download() as saved:
@@ -217,6 +227,7 @@ def test_downloads_and_json_of_the_page_open(visit: Any, town: ht.Release) -> No
     assert [row["value"] for row in told["rows"]] == town.table("sex").values.tolist()
 
 
+@pytest.mark.thorough
 def test_it_works_at_the_width_of_a_phone(visit: Any, take: Any) -> None:
     seen = visit("/town?by=job", viewport=PHONE)
     seen.wait_for_chart()
@@ -225,6 +236,7 @@ def test_it_works_at_the_width_of_a_phone(visit: Any, take: Any) -> None:
     take(seen, "explore-phone")
 
 
+@pytest.mark.thorough
 def test_it_is_dark_where_the_reader_wants_that(visit: Any, take: Any) -> None:
     seen = visit("/town?by=job", color_scheme="dark")
     seen.wait_for_chart()
@@ -244,6 +256,7 @@ def test_labels_of_a_hostile_release_stay_text(visit: Any) -> None:
     assert UNSEEN in seen.page.evaluate("[...new URLSearchParams(location.search).values()]")
 
 
+@pytest.mark.thorough
 def test_all_can_be_done_by_keyboard(visit: Any) -> None:
     seen = visit("/town?by=job")
     seen.wait_for_chart()
@@ -257,6 +270,7 @@ def test_all_can_be_done_by_keyboard(visit: Any) -> None:
     assert {"Skip to the content", "Outdoors", "CSV", "Compare"} <= reached
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("path", "scheme"),
     [
@@ -285,6 +299,7 @@ def serious_findings(page: Any) -> list[list[str]]:
     return [[one["id"], one["nodes"][0]["html"]] for one in serious]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_report_opens_offline_and_keeps_nobody_out(
     browser: Any, town: ht.Release, tmp_path: Path, take: Any, scheme: str
@@ -328,6 +343,7 @@ def test_the_owner_sees_what_was_spent_and_what_more_would_give(
     context.close()
 
 
+@pytest.mark.thorough
 def test_a_page_without_scripts_still_answers(browser: Any, address: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
