@@ -229,13 +229,13 @@ def test_every_variant_is_a_setting_that_its_mechanism_takes() -> None:
 
 def test_an_audit_reports_coverage_and_blames_it() -> None:
     options: dict[str, Any] = {"runs": 100, "entropy": SeededEntropy(3)}
-    found = audit("basic", ["grid"], releases=20, **options)
+    found = audit("basic", ["grid"], releases=8, **options)
     assert found.holds and {one.level for one in found.coverage} == set(CONFIDENCE_LEVELS)
     told = found.to_dict()["coverage"]
     assert {row["questions"] for row in told} >= {"the total", "cells", "nodes", "ranges"}
     assert "| cells | " in found.to_markdown()
     liar = audit(
-        Understated(find_mechanism("basic"), Fraction(1, 3)), ["grid"], releases=20, **options
+        Understated(find_mechanism("basic"), Fraction(1, 3)), ["grid"], releases=8, **options
     )
     assert "coverage" in liar.caught_by and "intervals hold less often" in repr(liar)
     assert not audit("basic", ["grid"], releases=0, **options).coverage
