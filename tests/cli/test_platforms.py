@@ -179,6 +179,16 @@ def test_the_imitation_takes_away_what_it_says() -> None:
     ], done.stderr
 
 
+SAYING_EPSILON = [
+    ("query", "census.release", COUNT),
+    ("info", "census.release"),
+    ("plan", "census.toml", "-e", "1"),
+    ("plan", "--help"),
+    ("query", "census.release", "ε = 1"),
+    ("mechanisms", "marginals"),
+]
+
+
 class TestOutputThatHasNoEpsilon:
     """A pipe on Windows is often cp1252, which has no ε."""
 
@@ -191,14 +201,7 @@ class TestOutputThatHasNoEpsilon:
     @pytest.mark.parametrize("encoding", some_of(["cp1252", "latin-1"], ["cp1252"]))
     @pytest.mark.parametrize(
         "arguments",
-        [
-            ("query", "census.release", COUNT),
-            ("info", "census.release"),
-            ("plan", "census.toml", "-e", "1"),
-            ("plan", "--help"),
-            ("mechanisms", "marginals"),
-            ("query", "census.release", "ε = 1"),
-        ],
+        some_of(SAYING_EPSILON, SAYING_EPSILON[::2]),
         ids=" ".join,
     )
     def test_it_is_escaped(self, folder: Path, encoding: str, arguments: tuple[str, ...]) -> None:

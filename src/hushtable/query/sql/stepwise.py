@@ -116,7 +116,11 @@ def of_number(
     if isinstance(attribute.values, Edges):
         return _gathered(axis, _of_bins(attribute, attribute.values, value, rounding))
     assert isinstance(attribute.values, IntegerRange)
-    low = attribute.values.low
+    low, last = attribute.values.low, attribute.values.high
+    # From one code to the next it moves by no more than that, however it is rounded.
+    jump = abs(factor) + 1
+    if abs(value(Near(Fraction(last))) - value(Near(Fraction(low)))) > jump * MOST_STEPS:
+        raise QueryError(_too_many(attribute))
     return _gathered(axis, _runs(attribute, lambda code: value(Near(Fraction(low + code)))))
 
 
