@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -28,7 +29,7 @@ from hushtable.web.guards import ALWAYS, Guard, Headers
 from hushtable.web.limits import Limits
 from hushtable.web.openapi import description
 from hushtable.web.shelf import Shelf
-from hushtable.web.static_files import static_file
+from hushtable.web.static_files import is_static, static_file
 from hushtable.web.tasks import INDEX, TASKS, identity, refused
 from hushtable.web.turns import Busy
 from hushtable.web.workers import Pool
@@ -133,9 +134,9 @@ class _Pages:
         return await self._file(request, request.path_params["name"])
 
     async def _file(self, request: Request, name: str) -> Response:
-        found = await asyncio.to_thread(static_file, name)
-        if found is None:
+        if not is_static(name):
             return _nothing_here(request)
+        found = await asyncio.to_thread(static_file, name)
         packed = _reads_gzip(request)
         mark = f'"{found.mark}{"-gzip" if packed else ""}"'
         headers = {"ETag": mark, "Cache-Control": "public, max-age=3600", "Vary": _VARY}
@@ -159,12 +160,13 @@ class _Pages:
             folder = self.shelf.find(name)
             if folder is None:
                 return _nothing_here(request)
-            query = tuple(request.query_params.multi_items())
-            rows, packed = self.settings.limits.rows, _reads_gzip(request)
-            asked = Asked(task, str(folder), quote(name), query, _root(request), rows, packed)
-            if len(request.url.query) > self.settings.limits.sql:
-                line = f"the question is longer than {self.settings.limits.sql:,} characters"
+            limits = self.settings.limits
+            asked = Asked(task, str(folder), quote(name), (), _root(request), limits.rows)
+            if len(request.scope["query_string"]) > limits.sql:  # which is not read then
+                line = f"the question is longer than {limits.sql:,} characters"
                 return _response(refused(asked, line, 400))
+            query = tuple(request.query_params.multi_items())
+            asked = msgspec.structs.replace(asked, query=query, gzip=_reads_gzip(request))
             mark = _mark(asked)
             if request.headers.get("if-none-match") == mark:
                 return Response(status_code=304, headers={"ETag": mark})

@@ -27,18 +27,20 @@ class StaticFile:
     """What changes when the content does."""
 
 
-def static_file(name: str) -> StaticFile | None:
-    """The file of a name; None where there is none."""
-    return _read(name) if name == BUNDLE or name in _ours() else None
+def is_static(name: str) -> bool:
+    """Whether there is such a file."""
+    return name in _names()
 
 
 @cache
-def _ours() -> frozenset[str]:
-    return frozenset(one.name for one in (files("hushtable.web") / "static").iterdir())
+def _names() -> frozenset[str]:
+    ours = (files("hushtable.web") / "static").iterdir()
+    return frozenset({BUNDLE, *(one.name for one in ours)})
 
 
-@cache  # of names that exist: others would fill the memory
-def _read(name: str) -> StaticFile:
+@cache
+def static_file(name: str) -> StaticFile:
+    """The file of a name that there is."""
     ours = files("hushtable.web") / "static" / name
     content = _bundle() if name == BUNDLE else ours.read_bytes()
     kind = _KINDS[name.rpartition(".")[2]]
