@@ -15,6 +15,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.main import app as commands
+from hushtable.web import static_files
 from hushtable.web.application import Settings, app, household, site
 from hushtable.web.guards import POLICY
 from hushtable.web.openapi import description
@@ -150,6 +151,22 @@ def test_answers_are_compressed_for_who_reads_that(client: httpx.Client, path: s
     assert plain.content == packed.content == refused.content
     assert {"Accept-Encoding"} == {one.headers["vary"] for one in (plain, packed)}
     assert path == "/" or plain.headers["etag"] != packed.headers["etag"]
+
+
+def test_the_script_of_the_charts_is_kept_where_that_is_possible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[bytes] = []
+    monkeypatch.setattr(static_files, "_made", lambda: made.append(b"script") or b"script")
+    (tmp_path / "a file").touch()
+    for folder, times in ((tmp_path / "cache", 1), (tmp_path / "a file", 3)):
+        monkeypatch.setattr("platformdirs.user_cache_path", lambda name, at=folder: at / name)
+        for _ in range(2):
+            static_files.static_file.cache_clear()
+            assert static_files.static_file(static_files.BUNDLE).content == b"script"
+        assert len(made) == times
+    static_files.static_file.cache_clear()
+    assert [path.suffix for path in (tmp_path / "cache").rglob("*.*")] == [".js"]
 
 
 def test_files_are_compressed_once(client: httpx.Client) -> None:

@@ -29,7 +29,7 @@ from hushtable.web.guards import ALWAYS, Guard, Headers
 from hushtable.web.limits import Limits
 from hushtable.web.openapi import description
 from hushtable.web.shelf import Shelf
-from hushtable.web.static_files import is_static, static_file
+from hushtable.web.static_files import BUNDLE, is_static, static_file
 from hushtable.web.tasks import INDEX, TASKS, identity, refused
 from hushtable.web.turns import Busy
 from hushtable.web.workers import Pool
@@ -77,10 +77,13 @@ def site(shelf: Shelf, settings: Settings, more: tuple[BaseRoute, ...] = ()) -> 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         warming = asyncio.ensure_future(pool.warm_up())
+        # The script of the charts takes a second to put together, once.
+        bundling = asyncio.ensure_future(asyncio.to_thread(static_file, BUNDLE))
         yield
-        warming.cancel()
-        with suppress(asyncio.CancelledError):
-            await warming
+        for task in (warming, bundling):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         await pool.close()
 
     routes = [

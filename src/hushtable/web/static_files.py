@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from tempfile import NamedTemporaryFile
 
 BUNDLE = "vega.js"
+_MAKING = """
+import sys, vl_convert
+script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+sys.stdout.buffer.write(script.encode())
+"""
 _KINDS = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -49,8 +60,25 @@ def static_file(name: str) -> StaticFile:
 
 
 def _bundle() -> bytes:
-    """Vega, Vega-Lite and Vega-Embed in one script, without any download."""
-    import vl_convert
+    """Vega, Vega-Lite and Vega-Embed in one script, without any download.
 
-    text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return text.encode()
+    It takes a second to put together, so that it is kept for the next time.
+    """
+    import platformdirs
+
+    kept = platformdirs.user_cache_path("hushtable") / f"vega-{version('vl-convert-python')}.js"
+    with suppress(OSError):
+        return kept.read_bytes()
+    made = _made()
+    with suppress(OSError):  # a machine may keep nothing
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=kept.parent, delete=False) as file:
+            file.write(made)
+        os.replace(file.name, kept)
+    return made
+
+
+def _made() -> bytes:
+    """In a process of its own: in this one, all answers would wait for it."""
+    command = [sys.executable, "-P", "-c", _MAKING]
+    return subprocess.run(command, check=True, capture_output=True).stdout
