@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from hushtable.query.sql import parse_query
 from hushtable.query.statistics import RowLaw, grouped, statistic
 from hushtable.query.statistics.grouped import GroupedRatios, Ladder
 from hushtable.query.statistics.ratio import FOR_COUNT
+from hushtable.query.weighing import counted, summed, weigh, weighed_laws
 from hushtable.release import Release
 from hushtable.schema import Schema
 
@@ -154,6 +156,20 @@ def test_the_ends_of_every_group_are_as_far_as_noise_goes(release: Release, aggr
             assert side * (ratio * found.counts[row] - total) >= half * (1 - 1e-9)
             tried += 1
     assert tried >= 4 or "FILTER (WHERE TRUE)" in aggregate
+
+
+@pytest.mark.parametrize("factors", [(1.0, -2.5, 0.25), (0.0, 3.0, -1.0)])
+def test_a_question_with_other_factors_has_the_noise_of_that_question(
+    release: Release, factors: tuple[float, ...]
+) -> None:
+    rows = rows_of(release, "COUNT(*)", "WHERE town < 4 OR age >= 13")
+    parts = (*counted(rows.query.boxes), *summed(rows.query.boxes[:1], 1, np.arange(9.0)))
+    assert len(parts) == len(factors)
+    asked = tuple(replace(part, factor=f) for part, f in zip(parts, factors, strict=True))
+    found = weighed_laws(release.reader, parts)(np.array(factors))
+    _, law = weigh(release.reader, asked)
+    assert found.variance == pytest.approx(law.variance) and found.variance > 0
+    assert found.half_width(LEVEL) == pytest.approx(law.half_width(LEVEL))
 
 
 def test_a_table_by_group_is_answered_at_once(release: Release) -> None:

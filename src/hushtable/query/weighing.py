@@ -8,7 +8,7 @@ along each axis, so that no cell has to be listed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol, runtime_checkable
@@ -57,6 +57,9 @@ class WeighedBox:
 
 Weighing = tuple[WeighedBox, ...]
 """A linear question: the sum over some weighed boxes, which may overlap."""
+
+LawOfFactors = Callable[[Floats], NoiseLaw]
+"""The law of the noise of a linear question, by the factors of its boxes."""
 
 
 def counted(boxes: Boxes, factor: float = 1.0) -> Weighing:
@@ -115,6 +118,14 @@ class AlikeReader(Protocol):
         """
 
 
+@runtime_checkable
+class RescalingReader(Protocol):
+    """A reader that asks the same question with other factors at little cost."""
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes; reads no data."""
+
+
 def weigh(reader: Answering | WeighingReader, weighing: Weighing) -> tuple[float, NoiseLaw]:
     """The answer of any reader to a linear question, and the law of its error."""
     if isinstance(reader, WeighingReader):
@@ -127,6 +138,18 @@ def weighed_law(reader: Answering | WeighingReader, weighing: Weighing) -> Noise
     if isinstance(reader, WeighingReader):
         return reader.weighed_law(weighing)
     return _from_counts(reader, weighing)[1]
+
+
+def weighed_laws(reader: Answering | WeighingReader, weighing: Weighing) -> LawOfFactors:
+    """The laws of the error of any reader's answer, whatever the factors of the boxes are."""
+    if isinstance(reader, RescalingReader):
+        return reader.weighed_laws(weighing)
+
+    def law(factors: Floats) -> NoiseLaw:
+        parts = zip(weighing, factors.tolist(), strict=True)
+        return weighed_law(reader, tuple(replace(part, factor=factor) for part, factor in parts))
+
+    return law
 
 
 def weighed_value(reader: Answering, weighing: Weighing) -> float:

@@ -36,6 +36,7 @@ from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, LazyLaws, ReadBox
 from hushtable.query.weighing import (
+    LawOfFactors,
     WeighedBox,
     Weighing,
     class_counts,
@@ -91,8 +92,12 @@ class NoisyCoefficients:
 
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
-        values = (part.factor * self._contract(self._weight_rows(part)).item() for part in weighing)
-        return math.fsum(values), self.weighed_law(weighing)
+        values = self.weighed_values(weighing) * factors_of(weighing)
+        return math.fsum(values.tolist()), self.weighed_law(weighing)
+
+    def weighed_values(self, weighing: Weighing) -> Floats:
+        """The answer to each box of a linear question, without its factor."""
+        return np.array([self._contract(self._weight_rows(part)).item() for part in weighing])
 
     def _weight_rows(self, part: WeighedBox) -> list[list[WeightRow]]:
         """The weights of the coefficients along each axis."""
@@ -109,19 +114,25 @@ class NoisyCoefficients:
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The law of the noise in the answer to a linear question."""
+        return self.weighed_laws(weighing)(factors_of(weighing))
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes."""
         if not weighing:
-            return NoiseSum(())
+            return lambda _: NoiseSum(())
         axes = range(len(self.reading.axes))
         weights, counts, numbers = zip(
             *(self._coefficient_classes(weighing, axis) for axis in axes), strict=True
         )
-        factors, which = self._factors(numbers)
-        return NoiseSum.merged(
-            class_weights(factors_of(weighing), weights).reshape(-1),
-            class_counts(counts).reshape(-1),
-            which,
-            [self.noise.times(factor) for factor in factors],
-        )
+        scales, which = self._factors(numbers)
+        noises = [self.noise.times(scale) for scale in scales]
+        number = class_counts(counts).reshape(-1)
+
+        def law(factors: Floats) -> NoiseLaw:
+            sizes = class_weights(factors, weights).reshape(-1)
+            return NoiseSum.merged(sizes, number, which, noises)
+
+        return law
 
     def _coefficient_classes(
         self, weighing: Weighing, axis: int
