@@ -20,7 +20,8 @@ from hushtable.query.cutting import kinds_by_codes
 from hushtable.query.result import Measure
 from hushtable.query.sql import parse_query
 from hushtable.query.statistics import RowLaw, grouped, statistic
-from hushtable.query.statistics.grouped import GroupedRatios, Ladder
+from hushtable.query.statistics.grouped import GroupedRatios
+from hushtable.query.statistics.ladder import Ladder
 from hushtable.query.statistics.ratio import FOR_COUNT
 from hushtable.query.weighing import counted, summed, weigh, weighed_laws
 from hushtable.release import Release
@@ -41,6 +42,7 @@ MECHANISMS = {
     "basic": {},
     "privelet": {},
     "privelet+": {},
+    "privelet*": {},
     "hierarchical": {},
     "mixed": {"town": "tree:4x3", "age": "tree:3x3"},
     "marginals": {"tables": "town+age+pay, town+age"},
@@ -142,7 +144,7 @@ def test_the_ends_of_every_group_are_as_far_as_noise_goes(release: Release, aggr
     asked = rows.query.aggregates[0].aggregate
     found = grouped(rows.reader, SCHEMA, asked, rows.query.boxes, rows.cuts, rows.shown)
     assert isinstance(found, GroupedRatios)
-    tried = 0
+    tried, bottom = 0, found.ratio.bottom
     for row, (low, high) in enumerate(zip(*found.ends(LEVEL), strict=True)):
         law, top = found._kinds[found.groups.which[row]], found.ratio.top
         for side, end, weighing in ((-1, low, top.low), (1, high, top.high)):
@@ -153,6 +155,8 @@ def test_the_ends_of_every_group_are_as_far_as_noise_goes(release: Release, aggr
             kind = int(found.groups.which[row])
             noise = law.difference(ratio, found.groups.of_kind(kind, weighing))
             half = noise.half_width(1 - (1 - FOR_COUNT) * (1 - LEVEL))
+            top_shift, shift = (found.groups.shifts(of)[row] for of in (weighing, bottom))
+            half += abs(top_shift - ratio * shift)
             assert side * (ratio * found.counts[row] - total) >= half * (1 - 1e-9)
             tried += 1
     assert tried >= 4 or "FILTER (WHERE TRUE)" in aggregate

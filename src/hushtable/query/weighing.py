@@ -126,6 +126,23 @@ class RescalingReader(Protocol):
         """The laws of a linear question for any factors of its boxes; reads no data."""
 
 
+@runtime_checkable
+class ShrinkingReader(Protocol):
+    """A reader whose answers were moved by known amounts, which add up as the answers do."""
+
+    @property
+    def noisy(self) -> AlikeReader:
+        """The answers before, which have no error but their noise; a `WeighingReader` too."""
+
+    @property
+    def shrunken(self) -> Answering:
+        """The answers themselves."""
+
+    @property
+    def lost(self) -> Answering:
+        """The answers before, less those after: as counts."""
+
+
 def weigh(reader: Answering | WeighingReader, weighing: Weighing) -> tuple[float, NoiseLaw]:
     """The answer of any reader to a linear question, and the law of its error."""
     if isinstance(reader, WeighingReader):

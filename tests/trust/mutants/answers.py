@@ -359,9 +359,30 @@ ERROR_BARS = [
     ),
     Mutant(
         "noise between two rungs of a ladder taken for less",
-        "query/statistics/grouped.py",
+        "query/statistics/ladder.py",
         "heights[:-1] + slope * (tops - rungs[:-1])",
         "heights[:-1] - slope * (tops - rungs[:-1])",
+        (GROUPED,),
+    ),
+    Mutant(
+        "a single end of a ladder a tenth nearer",
+        "query/statistics/ladder.py",
+        "return side * (ratio * count - total) - self.noise(ratio)",
+        "return side * (ratio * count - total) - 0.9 * self.noise(ratio)",
+        (GROUPED,),
+    ),
+    Mutant(
+        "what shrinking took off left out of the ratios of groups",
+        "query/statistics/grouped.py",
+        "signs = np.array([1.0, -1.0])",
+        "signs = np.array([0.0, 0.0])",
+        (GROUPED,),
+    ),
+    Mutant(
+        "what shrinking took off left out of the sums of groups",
+        "query/statistics/grouped.py",
+        "self.groups.values(low) - np.abs(self.groups.shifts(low))",
+        "self.groups.values(low)",
         (GROUPED,),
     ),
     Mutant(

@@ -104,6 +104,21 @@ class ShrunkenCoefficients:
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
         return NoisyCoefficients(self._transform_reading, self.read, self.noise, NOTE, refine)
 
+    @property
+    def noisy(self) -> NoisyCoefficients:
+        """The answers without shrinking."""
+        return self._reading(None)
+
+    @property
+    def shrunken(self) -> NoisyCoefficients:
+        """The answers, as sums of shrunken coefficients."""
+        return self._reading(self._shrink)
+
+    @property
+    def lost(self) -> NoisyCoefficients:
+        """The shifts, as sums of what coefficients lose."""
+        return self._reading(self._lost)
+
     def _lost(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
