@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.shared_regions import code_sets
 
 import hushtable as ht
+from hushtable.errors import QueryError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.query.answering import GroupedRows
 from hushtable.query.cutting import kinds_by_codes
@@ -42,7 +43,7 @@ MECHANISMS = {
     "basic": {},
     "privelet": {},
     "privelet+": {},
-    "privelet*": {},
+    "privelet*": {"identity": ""},
     "hierarchical": {},
     "mixed": {"town": "tree:4x3", "age": "tree:3x3"},
     "marginals": {"tables": "town+age+pay, town+age"},
@@ -180,6 +181,28 @@ def test_a_table_by_group_is_answered_at_once(release: Release) -> None:
     found = release.sql("SELECT town, AVG(age) FROM t GROUP BY town")
     assert isinstance(found.only.laws[0], RowLaw)
     assert found[3]["value"] == pytest.approx(release.mean("age", where="town = 3").value)
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(age)", "SUM(pay)"])
+def test_rows_keep_their_error_bars_wherever_they_stand(release: Release, aggregate: str) -> None:
+    asked = f"SELECT town, {aggregate} AS y FROM t GROUP BY town"
+    rows = {row["town"]: row for row in release.sql(asked)}
+    turned = release.sql(f"{asked} ORDER BY town DESC")
+    assert [row["town"] for row in turned] == sorted(rows, reverse=True)
+    for row in turned:
+        assert row == rows[row["town"]]
+    assert len({tuple(row["interval"]) for row in turned}) > 3
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(age)", "SUM(pay)"])
+def test_all_rows_together_have_the_errors_of_each(release: Release, aggregate: str) -> None:
+    every = at_once(rows_of(release, aggregate, ""))
+    assert every.stderr.tolist() == [math.sqrt(law.variance) for law in every.held_laws]
+    ends = [law.ends(LEVEL) for law in every.held_laws]  # type: ignore[attr-defined]
+    assert list(zip(*(side.tolist() for side in every.bounds(LEVEL)), strict=True)) == ends
+    assert not every.estimates.any() and not every.note
+    with pytest.raises(QueryError, match="confidence"):
+        every.bounds(1.5)
 
 
 def test_groups_of_what_is_summed_are_asked_one_by_one(release: Release) -> None:

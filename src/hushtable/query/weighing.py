@@ -127,6 +127,15 @@ class RescalingReader(Protocol):
 
 
 @runtime_checkable
+class SummingReader(Protocol):
+    """A reader that has the answers of all groups without their laws."""
+
+    def group_sums(self, part: WeighedBox, cuts: Cuts) -> Floats:
+        """What a weighed box counts in each group, without its factor; it has no weights along
+        axes that are cut."""
+
+
+@runtime_checkable
 class ShrinkingReader(Protocol):
     """A reader whose answers were moved by known amounts, which add up as the answers do."""
 

@@ -365,6 +365,20 @@ ERROR_BARS = [
         (GROUPED,),
     ),
     Mutant(
+        "error bars left where rows stood before they were sorted",
+        "query/result.py",
+        "return first[self.law_of_row], last[self.law_of_row]",
+        "return first[: len(self.law_of_row)], last[: len(self.law_of_row)]",
+        (f"{GROUPED}::test_rows_keep_their_error_bars_wherever_they_stand",),
+    ),
+    Mutant(
+        "the laws of a question with the factors that it had before",
+        "families/linear/read/coefficients.py",
+        "sizes = class_weights(factors, weights).reshape(-1)",
+        "sizes = class_weights(factors_of(weighing), weights).reshape(-1)",
+        (f"{GROUPED}::test_a_question_with_other_factors_has_the_noise_of_that_question",),
+    ),
+    Mutant(
         "a single end of a ladder a tenth nearer",
         "query/statistics/ladder.py",
         "return side * (ratio * count - total) - self.noise(ratio)",

@@ -33,10 +33,10 @@ from hushtable.query.answer import unrounded
 from hushtable.query.averaging import averaged_noise, precisions, shares_of
 from hushtable.query.batch import cells_as_ranges, range_boxes
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import AxisRanges, Cuts
+from hushtable.query.cutting import AxisRanges, Cuts, all_codes
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence
 from hushtable.query.reader import Estimates
-from hushtable.query.weighing import LawOfFactors, Weighing, factors_of
+from hushtable.query.weighing import LawOfFactors, WeighedBox, Weighing, factors_of
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -119,6 +119,15 @@ class MarginalsReader:
             for question, share in zip(questions, shares, strict=True)
         )
         return Estimates(np.asarray(values), tuple(laws), law_of_row)
+
+    def group_sums(self, part: WeighedBox, cuts: Cuts) -> Floats:
+        """What a weighed box counts in each group, without its factor, by the first layer."""
+        codes = {axis: all_codes(part.box.sets[axis]) for axis in part.along}
+        every = [*cuts, *((axis, np.stack([of, of + 1], axis=1)) for axis, of in codes.items())]
+        found = self._questions((part.box,), every)[0].values()
+        for axis, of in reversed(codes.items()):
+            found = found.reshape(-1, len(of)) @ part.along[axis][of]
+        return found
 
     def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
         """Which groups along each axis are alike in all boxes, as the first layer sees them."""

@@ -30,6 +30,7 @@ from hushtable.query.statistics.ratio import FOR_COUNT, Ends, Ratio, RatioLaw
 from hushtable.query.weighing import (
     AlikeReader,
     ShrinkingReader,
+    SummingReader,
     WeighedBox,
     Weighing,
     WeighingReader,
@@ -85,6 +86,9 @@ class Groups:
     def _sums(self, reader: Answering, weighing: Weighing) -> Floats:
         total = np.zeros(len(self.rows))
         for part in weighing:
+            if isinstance(reader, SummingReader):
+                total += part.factor * reader.group_sums(part, self.cuts)[self.rows]
+                continue
             for counts, weights in self._counts(reader, part):
                 total += counts @ (part.factor * weights)
         return total
@@ -146,8 +150,12 @@ class RowLaw:
 
     def ends(self, confidence: float) -> Ends:
         low, high = self.groups.ends(confidence)
-        first, last = float(low[self.row]), float(high[self.row])
-        return first - _ROUNDING * abs(first), last + _ROUNDING * abs(last)
+        return float(low[self.row]), float(high[self.row])
+
+
+def _outwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Ends moved out by what rounding may have moved them in."""
+    return low - _ROUNDING * np.abs(low), high + _ROUNDING * np.abs(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +192,7 @@ class GroupedSums:
                 for end in (self.linear.low, self.linear.high)
             ]
             low, high = (values + self.linear.offset for values in self._ends)
-            self._known[confidence] = low - margins[0][which], high + margins[1][which]
+            self._known[confidence] = _outwards(low - margins[0][which], high + margins[1][which])
         return self._known[confidence]
 
 
@@ -271,7 +279,8 @@ class GroupedRatios:
             for kind, law in enumerate(self._kinds):
                 rows = self._rows(kind)
                 low[rows], high[rows] = self._ends(law, rows, confidence)
-            self._known[confidence] = low + self.ratio.offset, high + self.ratio.offset
+            offset = self.ratio.offset
+            self._known[confidence] = _outwards(low + offset, high + offset)
         return self._known[confidence]
 
     def _ends(
