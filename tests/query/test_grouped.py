@@ -119,8 +119,8 @@ def test_sums_of_groups_are_those_of_one_after_the_other(
 def test_ratios_of_groups_are_those_of_one_after_the_other(
     release: Release, aggregate: str, where: str
 ) -> None:
-    """Their ends are further out by a hundredth, of groups that may hardly be empty by more; and
-    nearer by no more than the search of one group's end gives away."""
+    """Their ends are further out by about a hundredth, of groups with hardly more rows than noise
+    by more; and nearer by no more than the search of one group's end gives away."""
     rows = rows_of(release, aggregate, where)
     slow, fast = one_by_one(rows), at_once(rows)
     assert fast.values == pytest.approx(slow.values, nan_ok=True)
