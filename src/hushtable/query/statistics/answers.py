@@ -21,6 +21,7 @@ from hushtable.query.aggregate import (
 from hushtable.query.answer import Answer
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
+from hushtable.query.group_readers import AlikeReader, ShrinkingReader
 from hushtable.query.reader import Answering, Estimates, LazyLaws
 from hushtable.query.statistics.arithmetic import Form, answered, joined
 from hushtable.query.statistics.grouped import GroupedRatios, GroupedSums, Groups
@@ -30,8 +31,6 @@ from hushtable.query.statistics.ratio import Ratio
 from hushtable.query.statistics.spread import SpreadLaw
 from hushtable.query.statistics.values import CodeValues, values_of, with_values
 from hushtable.query.weighing import (
-    AlikeReader,
-    ShrinkingReader,
     WeighingReader,
     counted,
     remembering,

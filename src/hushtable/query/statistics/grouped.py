@@ -22,15 +22,13 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts, all_codes
+from hushtable.query.group_readers import AlikeReader, ShrinkingReader, SummingReader
 from hushtable.query.law import NoiseSum, farther_end
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.ladder import Ladder
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.ratio import FOR_COUNT, Ends, Ratio, RatioLaw
 from hushtable.query.weighing import (
-    AlikeReader,
-    ShrinkingReader,
-    SummingReader,
     WeighedBox,
     Weighing,
     WeighingReader,
