@@ -34,7 +34,7 @@ TALL, QUICK_TALL = {"a": 100_000, "b": 10}, {"a": 500, "b": 10}
 NETWORK, QUICK_NETWORK = {"a": 100, "b": 100, "c": 10, "d": 10}, {"a": 10, "b": 10, "c": 4, "d": 4}
 OF_ONE = ("basic", "privelet", "hierarchical", "marginals")
 OF_TWO = ("basic", "privelet", "privelet+", "hierarchical", "mixed", "marginals")
-OF_MEANS = ("basic", "hierarchical", "marginals")
+OF_MEANS = ("basic", "privelet", "privelet+", "privelet*", "hierarchical", "marginals")
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "mixed": {"a": "tree:10x30", "b": "tree:10x34"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +14,17 @@ from hypothesis import strategies as st
 from tests.shared_regions import code_sets
 
 import hushtable as ht
+from hushtable.errors import QueryError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.query.answering import GroupedRows
 from hushtable.query.cutting import kinds_by_codes
 from hushtable.query.result import Measure
 from hushtable.query.sql import parse_query
 from hushtable.query.statistics import RowLaw, grouped, statistic
-from hushtable.query.statistics.grouped import GroupedRatios, Ladder
+from hushtable.query.statistics.grouped import GroupedRatios
+from hushtable.query.statistics.ladder import Ladder
 from hushtable.query.statistics.ratio import FOR_COUNT
+from hushtable.query.weighing import counted, summed, weigh, weighed_laws
 from hushtable.release import Release
 from hushtable.schema import Schema
 
@@ -39,6 +43,7 @@ MECHANISMS = {
     "basic": {},
     "privelet": {},
     "privelet+": {},
+    "privelet*": {"identity": ""},
     "hierarchical": {},
     "mixed": {"town": "tree:4x3", "age": "tree:3x3"},
     "marginals": {"tables": "town+age+pay, town+age"},
@@ -114,8 +119,8 @@ def test_sums_of_groups_are_those_of_one_after_the_other(
 def test_ratios_of_groups_are_those_of_one_after_the_other(
     release: Release, aggregate: str, where: str
 ) -> None:
-    """Their ends are further out by a hundredth, of groups that may hardly be empty by more; and
-    nearer by no more than the search of one group's end gives away."""
+    """Their ends are further out by about a hundredth, of groups with hardly more rows than noise
+    by more; and nearer by no more than the search of one group's end gives away."""
     rows = rows_of(release, aggregate, where)
     slow, fast = one_by_one(rows), at_once(rows)
     assert fast.values == pytest.approx(slow.values, nan_ok=True)
@@ -140,7 +145,7 @@ def test_the_ends_of_every_group_are_as_far_as_noise_goes(release: Release, aggr
     asked = rows.query.aggregates[0].aggregate
     found = grouped(rows.reader, SCHEMA, asked, rows.query.boxes, rows.cuts, rows.shown)
     assert isinstance(found, GroupedRatios)
-    tried = 0
+    tried, bottom = 0, found.ratio.bottom
     for row, (low, high) in enumerate(zip(*found.ends(LEVEL), strict=True)):
         law, top = found._kinds[found.groups.which[row]], found.ratio.top
         for side, end, weighing in ((-1, low, top.low), (1, high, top.high)):
@@ -151,15 +156,53 @@ def test_the_ends_of_every_group_are_as_far_as_noise_goes(release: Release, aggr
             kind = int(found.groups.which[row])
             noise = law.difference(ratio, found.groups.of_kind(kind, weighing))
             half = noise.half_width(1 - (1 - FOR_COUNT) * (1 - LEVEL))
+            top_shift, shift = (found.groups.shifts(of)[row] for of in (weighing, bottom))
+            half += abs(top_shift - ratio * shift)
             assert side * (ratio * found.counts[row] - total) >= half * (1 - 1e-9)
             tried += 1
     assert tried >= 4 or "FILTER (WHERE TRUE)" in aggregate
+
+
+@pytest.mark.parametrize("factors", [(1.0, -2.5, 0.25), (0.0, 3.0, -1.0)])
+def test_a_question_with_other_factors_has_the_noise_of_that_question(
+    release: Release, factors: tuple[float, ...]
+) -> None:
+    rows = rows_of(release, "COUNT(*)", "WHERE town < 4 OR age >= 13")
+    parts = (*counted(rows.query.boxes), *summed(rows.query.boxes[:1], 1, np.arange(9.0)))
+    assert len(parts) == len(factors)
+    asked = tuple(replace(part, factor=f) for part, f in zip(parts, factors, strict=True))
+    found = weighed_laws(release.reader, parts)(np.array(factors))
+    _, law = weigh(release.reader, asked)
+    assert found.variance == pytest.approx(law.variance) and found.variance > 0
+    assert found.half_width(LEVEL) == pytest.approx(law.half_width(LEVEL))
 
 
 def test_a_table_by_group_is_answered_at_once(release: Release) -> None:
     found = release.sql("SELECT town, AVG(age) FROM t GROUP BY town")
     assert isinstance(found.only.laws[0], RowLaw)
     assert found[3]["value"] == pytest.approx(release.mean("age", where="town = 3").value)
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(age)", "SUM(pay)"])
+def test_rows_keep_their_error_bars_wherever_they_stand(release: Release, aggregate: str) -> None:
+    asked = f"SELECT town, {aggregate} AS y FROM t GROUP BY town"
+    rows = {row["town"]: row for row in release.sql(asked)}
+    turned = release.sql(f"{asked} ORDER BY town DESC")
+    assert [row["town"] for row in turned] == sorted(rows, reverse=True)
+    for row in turned:
+        assert row == rows[row["town"]]
+    assert len({tuple(row["interval"]) for row in turned}) > 3
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(age)", "SUM(pay)"])
+def test_all_rows_together_have_the_errors_of_each(release: Release, aggregate: str) -> None:
+    every = at_once(rows_of(release, aggregate, ""))
+    assert every.stderr.tolist() == [math.sqrt(law.variance) for law in every.held_laws]
+    ends = [law.ends(LEVEL) for law in every.held_laws]  # type: ignore[attr-defined]
+    assert list(zip(*(side.tolist() for side in every.bounds(LEVEL)), strict=True)) == ends
+    assert not every.estimates.any() and not every.note
+    with pytest.raises(QueryError, match="confidence"):
+        every.bounds(1.5)
 
 
 def test_groups_of_what_is_summed_are_asked_one_by_one(release: Release) -> None:

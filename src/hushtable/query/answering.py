@@ -19,7 +19,7 @@ from hushtable.query.aggregate import Aggregate, Compared, Count, Having, Joined
 from hushtable.query.box import Box, Boxes, CodeSet, common
 from hushtable.query.cutting import Cuts, all_codes, held_by_group
 from hushtable.query.grouping import Group, Query, cases_of, group_nodes, projection
-from hushtable.query.reader import Answering, Estimates, LazyLaws
+from hushtable.query.reader import Answering, Estimates, LawTable
 from hushtable.query.result import Label, Measure, ResultTable
 from hushtable.query.statistics import RowLaw, grouped, statistic
 from hushtable.schema import Attribute, IntegerRange, Schema
@@ -151,7 +151,7 @@ class GroupedRows:
             return None
         if isinstance(found, Estimates):
             return Measure.from_estimates(found)
-        laws = LazyLaws(len(self.shown), lambda row: RowLaw(found, row))
+        laws = LawTable(len(self.shown), lambda row: RowLaw(found, row), found)
         return Measure(found.values, laws, np.arange(len(self.shown)))
 
     def boxes(self) -> list[Boxes]:

@@ -23,7 +23,15 @@ from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum, margins_of
 from hushtable.query.reader import Answering, Estimates, ModelReader
-from hushtable.query.weighing import Weighing, WeighingReader, weigh, weighed_law
+from hushtable.query.weighing import (
+    LawOfFactors,
+    Weighing,
+    WeighingReader,
+    factors_of,
+    weigh,
+    weighed_law,
+    weighed_laws,
+)
 
 # Variances are compared down to this.
 _LEAST = 1e-100
@@ -163,8 +171,16 @@ class SettledReader:
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The law alone."""
-        laws = [(share, weighed_law(part, weighing)) for share, part in self.terms]
-        return averaged_law(laws, self.exact)
+        return self.weighed_laws(weighing)(factors_of(weighing))
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes."""
+        parts = [(share, weighed_laws(part, weighing)) for share, part in self.terms]
+
+        def law(factors: Floats) -> NoiseLaw:
+            return averaged_law([(share, of(factors)) for share, of in parts], self.exact)
+
+        return law
 
 
 @dataclass(frozen=True, eq=False)

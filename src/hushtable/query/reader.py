@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
@@ -44,6 +45,25 @@ class LazyLaws(Sequence[NoiseLaw]):
         if number not in self._known:
             self._known[number] = self._law(number)
         return self._known[number]
+
+
+class RowErrors(Protocol):
+    """The errors of all rows of an answer, worked out together; no interval is an estimate."""
+
+    @property
+    def variances(self) -> Floats:
+        """The variance of each row's error."""
+
+    def ends(self, confidence: float) -> tuple[Floats, Floats]:
+        """The ends of all rows' intervals."""
+
+
+class LawTable(LazyLaws):
+    """The laws of rows one by one, and what tells all of them at once."""
+
+    def __init__(self, number: int, law: Callable[[int], NoiseLaw], together: RowErrors) -> None:
+        super().__init__(number, law)
+        self.together = together
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from hushtable.query.answer import (
     unrounded,
 )
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
-from hushtable.query.reader import Estimates, LazyLaws
+from hushtable.query.reader import Estimates, LawTable, LazyLaws
 from hushtable.text import plain
 
 if TYPE_CHECKING:
@@ -92,13 +92,25 @@ class Measure:
         return [self.laws[number] for number in self._held[0].tolist()]
 
     @property
+    def note(self) -> str:
+        """What the errors of some rows rest on, where it is more than others do."""
+        if isinstance(self.laws, LawTable):
+            return ""
+        notes = (getattr(law, "note", None) for law in self.held_laws)
+        return next((note for note in notes if note), "")
+
+    @property
     def stderr(self) -> Floats:
         """The standard error of each row."""
+        if isinstance(self.laws, LawTable):
+            return np.sqrt(self.laws.together.variances[self.law_of_row])
         return self._by_row([math.sqrt(law.variance) for law in self.held_laws])
 
     @property
     def estimates(self) -> NDArray[np.bool_]:
         """Which rows have an interval that is an estimate: it may hold less often than it says."""
+        if isinstance(self.laws, LawTable):
+            return np.zeros(len(self.law_of_row), bool)
         return np.array([law.estimate for law in self.held_laws], bool)[self._held[1]]
 
     def half_widths(self, level: float) -> Floats:
@@ -107,6 +119,9 @@ class Measure:
 
     def bounds(self, level: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """The ends of each row's interval, integers if the values and widths are."""
+        if isinstance(self.laws, LawTable):
+            first, last = self.laws.together.ends(checked_confidence(level))
+            return first[self.law_of_row], last[self.law_of_row]
         laws = self.held_laws
         if not any(hasattr(type(law), "ends") for law in laws):
             return self._around([margins_of(law, level) for law in laws])

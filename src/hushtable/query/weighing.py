@@ -8,7 +8,7 @@ along each axis, so that no cell has to be listed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol, runtime_checkable
@@ -58,6 +58,9 @@ class WeighedBox:
 Weighing = tuple[WeighedBox, ...]
 """A linear question: the sum over some weighed boxes, which may overlap."""
 
+LawOfFactors = Callable[[Floats], NoiseLaw]
+"""The law of the noise of a linear question, by the factors of its boxes."""
+
 
 def counted(boxes: Boxes, factor: float = 1.0) -> Weighing:
     """The count of disjoint boxes as a linear question, times a factor."""
@@ -104,15 +107,11 @@ class WeighingReader(Protocol):
 
 
 @runtime_checkable
-class AlikeReader(Protocol):
-    """A reader that knows which groups have noise of the same law, whatever is summed in them."""
+class RescalingReader(Protocol):
+    """A reader that asks the same question with other factors at little cost."""
 
-    def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
-        """The kind of each group along each axis that is cut; boxes may overlap.
-
-        Groups of the same kinds along all of them have the same law, in a linear question of these
-        boxes that has weights along other axes.
-        """
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes; reads no data."""
 
 
 def weigh(reader: Answering | WeighingReader, weighing: Weighing) -> tuple[float, NoiseLaw]:
@@ -127,6 +126,18 @@ def weighed_law(reader: Answering | WeighingReader, weighing: Weighing) -> Noise
     if isinstance(reader, WeighingReader):
         return reader.weighed_law(weighing)
     return _from_counts(reader, weighing)[1]
+
+
+def weighed_laws(reader: Answering | WeighingReader, weighing: Weighing) -> LawOfFactors:
+    """The laws of the error of any reader's answer, whatever the factors of the boxes are."""
+    if isinstance(reader, RescalingReader):
+        return reader.weighed_laws(weighing)
+
+    def law(factors: Floats) -> NoiseLaw:
+        parts = zip(weighing, factors.tolist(), strict=True)
+        return weighed_law(reader, tuple(replace(part, factor=factor) for part, factor in parts))
+
+    return law
 
 
 def weighed_value(reader: Answering, weighing: Weighing) -> float:

@@ -56,7 +56,7 @@ class Asking:
         boxes = parse_where(where or "", self.schema)
         reader = self._answering(estimate)
         value, law = reader.count(boxes)
-        return Answer(value, law, _note((law,), self.reader), Source(reader, boxes, self.draws))
+        return Answer(value, law, _note(law, self.reader), Source(reader, boxes, self.draws))
 
     def sum(self, attribute: str, where: str | None = None, *, estimate: bool = False) -> Answer:
         """The sum of an attribute's values, as the schema clips them, over rows that have one."""
@@ -94,7 +94,7 @@ class Asking:
         rows = parse_where(where or "", self.schema)
         answer = statistic(self._answering(estimate), self.schema, aggregate, rows)
         source = answer.source and answer.source.drawn_as(self.draws)
-        return replace(answer, note=_note((answer.law,), self.reader), source=source)
+        return replace(answer, note=_note(answer.law, self.reader), source=source)
 
     def _axis(self, attribute: str) -> int:
         if not isinstance(attribute, str):
@@ -177,10 +177,9 @@ class Asking:
             confidence=confidence,
             simultaneous=simultaneous,
         )
-        return replace(table, note=_note(table.only.held_laws, self.reader))
+        return replace(table, note=table.only.note or self.reader.note)
 
 
-def _note(laws: Sequence[NoiseLaw], reader: NotingReader) -> str:
-    """Where answers come from; where one of them rests on more than the others, that too."""
-    notes = (getattr(law, "note", None) for law in laws)
-    return next((note for note in notes if note), reader.note)
+def _note(law: NoiseLaw, reader: NotingReader) -> str:
+    """Where an answer comes from; where it rests on more than others do, that."""
+    return getattr(law, "note", None) or reader.note

@@ -161,8 +161,8 @@ PRIVBAYES = [
     Mutant(
         "a network's error without that of the total",
         "families/network/read.py",
-        "variances = shares**2 * self.fitted.total_variance",
-        "variances = 0 * shares",
+        "variances = sum(shares, start=np.zeros(rows)) ** 2 * self.fitted.total_variance",
+        "variances = np.zeros(rows)",
         _DELTA,
     ),
     Mutant(

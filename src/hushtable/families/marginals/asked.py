@@ -20,7 +20,7 @@ from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.read.groups import AxisGroups, kinds_of
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.cutting import AxisRanges, Cuts, all_codes
+from hushtable.query.cutting import AxisRanges, Cuts, all_codes, ranks
 from hushtable.query.weighing import unique_columns
 
 # Weights that differ by less are one: what is left of rounding.
@@ -77,7 +77,8 @@ def _plain(
     ends = [end for codes in sets for interval in codes.intervals for end in interval]
     cuts = np.unique(np.concatenate([np.array(ends, np.int64), groups.reshape(-1)]))
     starts, lengths = cuts[:-1], np.diff(cuts)
-    inside = np.array([[int(s) in codes for s in starts] for codes in sets], bool)
+    each = np.stack([starts, starts + 1], axis=1)
+    inside = np.array([np.greater(*ranks(codes, each)[::-1]) for codes in sets], bool)
     patterns, pattern_of = np.unique(
         inside.reshape(len(sets), len(starts)).T, axis=0, return_inverse=True
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
-from hushtable.families.marginals.asked import axis_asked
+from hushtable.families.marginals.asked import Asked, axis_asked
 from hushtable.families.marginals.layers import (
     Layer,
     LayerQuestion,
@@ -33,10 +33,10 @@ from hushtable.query.answer import unrounded
 from hushtable.query.averaging import averaged_noise, precisions, shares_of
 from hushtable.query.batch import cells_as_ranges, range_boxes
 from hushtable.query.box import Box, Boxes, CodeSet
-from hushtable.query.cutting import AxisRanges, Cuts
+from hushtable.query.cutting import AxisRanges, Cuts, all_codes
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence
 from hushtable.query.reader import Estimates
-from hushtable.query.weighing import Weighing
+from hushtable.query.weighing import LawOfFactors, WeighedBox, Weighing, factors_of
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -120,6 +120,15 @@ class MarginalsReader:
         )
         return Estimates(np.asarray(values), tuple(laws), law_of_row)
 
+    def group_sums(self, part: WeighedBox, cuts: Cuts) -> Floats:
+        """What a weighed box counts in each group, without its factor, by the first layer."""
+        codes = {axis: all_codes(part.box.sets[axis]) for axis in part.along}
+        every = [*cuts, *((axis, np.stack([of, of + 1], axis=1)) for axis, of in codes.items())]
+        found = self._questions((part.box,), every)[0].values()
+        for axis, of in reversed(codes.items()):
+            found = found.reshape(-1, len(of)) @ part.along[axis][of]
+        return found
+
     def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:
         """Which groups along each axis are alike in all boxes, as the first layer sees them."""
         layer, found = self.layers[0], []
@@ -152,13 +161,24 @@ class MarginalsReader:
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
         seen = self._weighings(weighing)
-        shares, law = self._weighed(seen)
+        shares, law = self._weighed(seen, [one.asked() for one in seen])
         values = (share * one.value() for share, one in zip(shares, seen, strict=True))
         return math.fsum(values), law
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The law of the noise in the answer to a linear question."""
-        return self._weighed(self._weighings(weighing))[1]
+        return self.weighed_laws(weighing)(factors_of(weighing))
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes."""
+        seen = self._weighings(weighing)
+        asked = [one.asked() for one in seen]
+
+        def law(factors: Floats) -> NoiseLaw:
+            told = tuple(factors.tolist())
+            return self._weighed(seen, [replace(one, factors=told) for one in asked])[1]
+
+        return law
 
     def _weighings(self, weighing: Weighing) -> list[LayerWeighing]:
         """The question as each layer sees it that can answer it."""
@@ -170,14 +190,15 @@ class MarginalsReader:
             self._refuse(widest)
         return found
 
-    def _weighed(self, seen: Sequence[LayerWeighing]) -> tuple[list[float], NoiseSum]:
+    def _weighed(
+        self, seen: Sequence[LayerWeighing], asked: Sequence[Asked]
+    ) -> tuple[list[float], NoiseSum]:
         """The share of each layer in the answer, and its law."""
-        asked = [one.asked() for one in seen]
         reads = [one.layer.agreeing for one in seen]
-        variances = [[read.variance(row)] for read, row in zip(reads, asked, strict=True)]
-        shares = [float(share[0]) for share in shares_of(variances)]
         if len(seen) == 1:
             return [1.0], reads[0].law(asked[0])
+        variances = [[read.variance(row)] for read, row in zip(reads, asked, strict=True)]
+        shares = [float(share[0]) for share in shares_of(variances)]
         laws = (read.law(row) for read, row in zip(reads, asked, strict=True))
         return shares, averaged_noise(zip(shares, laws, strict=True))
 

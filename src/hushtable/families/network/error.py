@@ -304,17 +304,19 @@ def _spread(shares: Floats) -> Floats:
     return np.asarray(shares * (1 - shares))
 
 
-def missed_count(fitted: FittedNetwork, weights: Weights, part: float) -> tuple[Floats, Floats]:
+def missed_count(
+    fitted: FittedNetwork, weights: Weights, together: Floats, part: float
+) -> tuple[Floats, Floats]:
     """The deviation of what the network may miss of boxes, and the most that there can be of them.
 
-    A box is cut into blocks that tables tell; what they make together is the network's word.
+    A box is cut into blocks that tables tell; what they make `together` is the network's word.
     """
     blocks = _blocks(fitted.network, weights)
     shares = [
         np.clip(Elimination(fitted, {axis: weights[axis] for axis in block}).probabilities, 0, 1)
         for block in blocks
     ]
-    deviation = missed_share(shares, Elimination(fitted, weights).probabilities)
+    deviation = missed_share(shares, together)
     most = np.minimum.reduce(np.broadcast_arrays(*shares))
     return part * fitted.total * deviation, fitted.total * most
 
@@ -349,11 +351,14 @@ def _blocks(network: Network, weights: Weights) -> list[list[int]]:
 
 
 def missed_together(
-    fitted: FittedNetwork, boxes: Sequence[Weights], part: float, rows: int
+    fitted: FittedNetwork, boxes: Sequence[tuple[Weights, Floats]], part: float, rows: int
 ) -> tuple[Floats, Floats]:
-    """For unions of boxes: deviations add up, for what is missed of each may have one cause."""
+    """For unions of boxes: deviations add up, for what is missed of each may have one cause.
+
+    Each box comes with its probabilities by the network.
+    """
     deviations, most = np.zeros(rows), np.zeros(rows)
-    for weights in boxes:
-        found, limit = missed_count(fitted, weights, part)
+    for weights, together in boxes:
+        found, limit = missed_count(fitted, weights, together, part)
         deviations, most = deviations + found, most + limit
     return deviations, most

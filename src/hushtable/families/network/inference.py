@@ -85,7 +85,7 @@ class Elimination:
         axes, rows = [axis for axis, _ in link.parents], self.weights.get(link.axis)
         if link.axis not in self._level:
             assert rows is not None  # else it would not matter
-            return _factor_of(axes, np.tensordot(rows, table, (1, -1)))
+            return _factor_of(axes, _weighed(table, rows))
         table = table[None] if rows is None else table * _along_last(rows, table.ndim)
         starts = np.flatnonzero(np.diff(self._groups(link.axis), prepend=-1))
         values = np.add.reduceat(table, starts, axis=-1)[..., self._active[link.axis]]
@@ -212,6 +212,15 @@ def _with_boxes(axes: tuple[int, ...]) -> tuple[int, ...]:
     return axes if BOXES in axes else (BOXES, *axes)
 
 
+def _weighed(table: Floats, rows: Floats) -> Floats:
+    """The sums along the last axis of a table by rows of weights, which become the first."""
+    if (np.count_nonzero(rows, axis=1) > 1).any():
+        return np.tensordot(rows, table, (1, -1))
+    codes = np.abs(rows).argmax(axis=1)  # at most one of each row counts
+    weights = rows[np.arange(len(rows)), codes].reshape(-1, *[1] * (table.ndim - 1))
+    return np.asarray(np.moveaxis(table.take(codes, axis=-1), -1, 0) * weights)
+
+
 def _along_last(rows: Floats, axes: int) -> Floats:
     """Rows of weights, to be multiplied along the last of some axes; the boxes come first."""
     return rows.reshape(len(rows), *[1] * (axes - 1), -1)
@@ -221,5 +230,8 @@ def _scattered(values: Floats, axis: int, groups: NDArray[np.int64], size: int) 
     """Add up the places of an axis that belong to the same group."""
     moved = np.moveaxis(values, axis, 0)
     wide = np.zeros((size, *moved.shape[1:]))
-    np.add.at(wide, groups, moved)
+    if np.all(np.diff(groups) > 0):
+        wide[groups] = moved
+    else:
+        np.add.at(wide, groups, moved)
     return np.moveaxis(wide, 0, axis)

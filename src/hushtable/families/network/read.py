@@ -109,8 +109,10 @@ class NetworkReader:
             values = self._counts(boxes, rows)
             measured = zip(values.tolist(), told.sums.tolist(), noises, strict=True)
             return values, [MeasuredLaw(*found, told.number) for found in measured]
-        values, variances = self._estimate(boxes, rows)
-        missed, most = missed_together(self.fitted, boxes, self._missed_part, rows)
+        shares, variances = self._estimate(boxes, rows)
+        values = self.fitted.total * sum(shares, start=np.zeros(rows))
+        found = list(zip(boxes, shares, strict=True))
+        missed, most = missed_together(self.fitted, found, self._missed_part, rows)
         columns = (values, variances, missed**2, np.maximum(most - values, 0.0))
         return values, [ModelError(*row) for row in np.stack(columns, axis=1).tolist()]
 
@@ -130,19 +132,19 @@ class NetworkReader:
         for start in range(0, rows, step):
             yield np.arange(start, min(start + step, rows))
 
-    def _estimate(self, boxes: Sequence[Weights], rows: int) -> tuple[Floats, Floats]:
-        """The counts of unions of disjoint boxes, and the variances of their errors."""
-        shares = np.zeros(rows)
+    def _estimate(self, boxes: Sequence[Weights], rows: int) -> tuple[list[Floats], Floats]:
+        """The probabilities of boxes, and the variances of the counts of their unions."""
+        shares = []
         slopes = [np.zeros((rows, table.size)) for table in self.fitted.tables]
         for weights in boxes:
             found = Elimination(self.fitted, weights)
-            shares += found.probabilities
+            shares.append(found.probabilities)
             found.differentiate()
             self._add_slopes(found, slopes)
-        variances = shares**2 * self.fitted.total_variance
+        variances = sum(shares, start=np.zeros(rows)) ** 2 * self.fitted.total_variance
         for slope, variance in zip(slopes, self.fitted.variances, strict=True):
             variances += variance * np.einsum("ij,ij->i", slope, slope)
-        return self.fitted.total * shares, variances
+        return shares, variances
 
     def _add_slopes(self, found: Elimination, slopes: list[Floats]) -> None:
         """Add the derivatives by the cells of the measured tables, link by link."""

@@ -21,6 +21,7 @@ from hushtable.query.aggregate import (
 from hushtable.query.answer import Answer
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
+from hushtable.query.group_readers import AlikeReader, ShrinkingReader
 from hushtable.query.reader import Answering, Estimates, LazyLaws
 from hushtable.query.statistics.arithmetic import Form, answered, joined
 from hushtable.query.statistics.grouped import GroupedRatios, GroupedSums, Groups
@@ -29,7 +30,11 @@ from hushtable.query.statistics.quantile import QuantileLaw
 from hushtable.query.statistics.ratio import Ratio
 from hushtable.query.statistics.spread import SpreadLaw
 from hushtable.query.statistics.values import CodeValues, values_of, with_values
-from hushtable.query.weighing import AlikeReader, WeighingReader, counted, remembering
+from hushtable.query.weighing import (
+    WeighingReader,
+    counted,
+    remembering,
+)
 from hushtable.schema import Schema
 
 
@@ -51,13 +56,11 @@ def grouped(
 ) -> Estimates | GroupedSums | GroupedRatios | None:
     """The answers of all groups that are shown together, or None: then each is asked by itself.
 
-    The reader's counts must add up and have no error but noise, and no group may cut what is
-    summed.
+    The reader's counts must add up and have no error but noise and known shifts, and no group may
+    cut what is summed.
     """
-    cut = {axis for axis, _ in cuts}
-    if not (isinstance(reader, WeighingReader) and isinstance(reader, AlikeReader)):
-        return None
-    if not (reader.adds_up and _is_linear(aggregate, cut)):
+    asked = _adding_up(reader)
+    if asked is None or not _is_linear(aggregate, {axis for axis, _ in cuts}):
         return None
     form = Question(reader, schema, rows, rows).form(aggregate)
     if isinstance(form, Answer):
@@ -66,13 +69,22 @@ def grouped(
     boxes = tuple(part.box for part in (*top.low, *top.middle, *top.high, *bottom))
     if not boxes:
         return None
-    groups = Groups.of(reader, reader.kinds(tuple(dict.fromkeys(boxes)), cuts), cuts, shown)
+    groups = Groups.of(asked, tuple(dict.fromkeys(boxes)), cuts, shown)
     if isinstance(form, Ratio):
         return GroupedRatios(groups, form)
-    if not form.exact:
+    if groups.moved is not None or not form.exact:
         return GroupedSums(groups, form)
     laws = LazyLaws(len(groups.first), lambda kind: groups.law(kind, form.middle))
     return Estimates(groups.values(form.middle) + form.offset, laws, groups.which)
+
+
+def _adding_up(reader: Answering) -> AlikeReader | ShrinkingReader | None:
+    """A reader whose counts, and what they were moved by, add up."""
+    if isinstance(reader, ShrinkingReader):
+        return reader
+    if isinstance(reader, WeighingReader) and isinstance(reader, AlikeReader) and reader.adds_up:
+        return reader
+    return None
 
 
 def _is_linear(aggregate: Aggregate, cut: set[int]) -> bool:

@@ -11,27 +11,30 @@ group by itself, never nearer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arrays import Floats, Integers
-from hushtable.query.box import Box, CodeSet
+from hushtable.arrays import Floats
+from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts, all_codes
+from hushtable.query.group_readers import AlikeReader, ShrinkingReader, SummingReader
 from hushtable.query.law import NoiseSum, farther_end
 from hushtable.query.reader import Answering
+from hushtable.query.statistics.ladder import Ladder
 from hushtable.query.statistics.linear import Linear
 from hushtable.query.statistics.ratio import FOR_COUNT, Ends, Ratio, RatioLaw
-from hushtable.query.weighing import WeighedBox, Weighing, WeighingReader, within
+from hushtable.query.weighing import (
+    WeighedBox,
+    Weighing,
+    WeighingReader,
+    within,
+)
 
-# Up to so many groups of a kind have a ladder each, for their ratios may be far apart.
-_FEW = 6
-# Between two rungs, t is overstated by no more than this part of it.
-_COARSE = 0.01
-_MOST_RUNGS = 2000
 # Ends are moved out by this part of them: their last bits are not those of the answer.
 _ROUNDING = 1e-14
 # Counts that are held at once, of groups by the codes of a summed attribute.
@@ -43,8 +46,13 @@ class Groups:
     """The groups that cuts make, and which of them are alike."""
 
     reader: WeighingReader
+    """What knows the laws of noise: its answers add up, with no other error."""
+    shown: Answering
+    """What answers."""
+    moved: Answering | None
+    """What these answers lack of the reader's, if anything: by so much they may be further off."""
     cuts: Cuts
-    shown: NDArray[np.intp]
+    rows: NDArray[np.intp]
     """Which combinations of groups are asked for."""
     which: NDArray[np.intp]
     """The kind of each one that is."""
@@ -53,30 +61,42 @@ class Groups:
 
     @classmethod
     def of(
-        cls, reader: WeighingReader, kinds: Sequence[Integers], cuts: Cuts, shown: NDArray[np.intp]
+        cls, reader: AlikeReader | ShrinkingReader, boxes: Boxes, cuts: Cuts, rows: NDArray[np.intp]
     ) -> Groups:
         """Groups of the same kinds along all axes are alike."""
+        known: Any = reader.noisy if isinstance(reader, ShrinkingReader) else reader
+        moved = reader.lost if isinstance(reader, ShrinkingReader) else None
+        shown: Any = reader.shrunken if isinstance(reader, ShrinkingReader) else reader
         every = np.zeros((), np.int64)
-        for along in kinds:
+        for along in known.kinds(boxes, cuts):
             every = np.add.outer(every * (int(along.max(initial=0)) + 1), along)
-        found = np.unique(every.reshape(-1)[shown], return_index=True, return_inverse=True)
-        return cls(reader, cuts, shown, found[2].reshape(-1), found[1])
+        found = np.unique(every.reshape(-1)[rows], return_index=True, return_inverse=True)
+        return cls(known, shown, moved, cuts, rows, found[2].reshape(-1), found[1])
 
     def values(self, weighing: Weighing) -> Floats:
         """The answers of all groups to a linear question."""
-        total = np.zeros(len(self.shown))
+        return self._sums(self.shown, weighing)
+
+    def shifts(self, weighing: Weighing) -> Floats:
+        """By how much each of them was moved."""
+        return np.zeros(len(self.rows)) if self.moved is None else self._sums(self.moved, weighing)
+
+    def _sums(self, reader: Answering, weighing: Weighing) -> Floats:
+        total = np.zeros(len(self.rows))
         for part in weighing:
-            for counts, weights in self._counts(part):
+            if isinstance(reader, SummingReader):
+                total += part.factor * reader.group_sums(part, self.cuts)[self.rows]
+                continue
+            for counts, weights in self._counts(reader, part):
                 total += counts @ (part.factor * weights)
         return total
 
-    def _counts(self, part: WeighedBox) -> Iterator[tuple[Floats, Floats]]:
+    def _counts(self, reader: Answering, part: WeighedBox) -> Iterator[tuple[Floats, Floats]]:
         """The counts of a box by group and, of its weighed axis, by code; and what these weigh."""
         rows = math.prod(len(ranges) for _, ranges in self.cuts)
-        reader: Answering = self.reader  # type: ignore[assignment]
         if not part.along:
             found = reader.group((part.box,), self.cuts).values.reshape(rows, 1)
-            yield found[self.shown].astype(np.float64), np.ones(1)
+            yield found[self.rows].astype(np.float64), np.ones(1)
             return
         ((axis, weights),) = part.along.items()
         codes = all_codes(part.box.sets[axis])
@@ -85,7 +105,7 @@ class Groups:
             some = codes[start : start + step]
             cuts = [*self.cuts, (axis, np.stack([some, some + 1], axis=1))]
             found = reader.group((part.box,), cuts).values.reshape(rows, len(some))
-            yield found[self.shown].astype(np.float64), weights[some]
+            yield found[self.rows].astype(np.float64), weights[some]
 
     def of_kind(self, kind: int, weighing: Weighing) -> Weighing:
         """A linear question of one group of a kind."""
@@ -93,7 +113,7 @@ class Groups:
             return ()
         sizes = [len(ranges) for _, ranges in self.cuts]
         sets = [CodeSet.of((0, _last(weighing, i))) for i in range(len(weighing[0].box.sets))]
-        places = np.unravel_index(self.shown[self.first[kind]], sizes)
+        places = np.unravel_index(self.rows[self.first[kind]], sizes)
         for (axis, ranges), place in zip(self.cuts, places, strict=True):
             sets[axis] = CodeSet.of((int(ranges[place][0]), int(ranges[place][1])))
         return within(weighing, (Box(tuple(sets)),))
@@ -128,8 +148,12 @@ class RowLaw:
 
     def ends(self, confidence: float) -> Ends:
         low, high = self.groups.ends(confidence)
-        first, last = float(low[self.row]), float(high[self.row])
-        return first - _ROUNDING * abs(first), last + _ROUNDING * abs(last)
+        return float(low[self.row]), float(high[self.row])
+
+
+def _outwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Ends moved out by what rounding may have moved them in."""
+    return low - _ROUNDING * np.abs(low), high + _ROUNDING * np.abs(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +172,14 @@ class GroupedSums:
     def variances(self) -> Floats:
         kinds = range(len(self.groups.first))
         each = [self.groups.law(kind, self.linear.middle).variance for kind in kinds]
-        return np.array(each)[self.groups.which]
+        return np.array(each)[self.groups.which] + self.groups.shifts(self.linear.middle) ** 2
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
-        return self.groups.values(self.linear.low), self.groups.values(self.linear.high)
+        """The least and the largest sums, moved out by what they may lack."""
+        low, high = self.linear.low, self.linear.high
+        least = self.groups.values(low) - np.abs(self.groups.shifts(low))
+        return least, self.groups.values(high) + np.abs(self.groups.shifts(high))
 
     def ends(self, confidence: float) -> tuple[Floats, Floats]:
         """The ends of all groups' intervals: each side misses half as often as both may."""
@@ -163,7 +190,7 @@ class GroupedSums:
                 for end in (self.linear.low, self.linear.high)
             ]
             low, high = (values + self.linear.offset for values in self._ends)
-            self._known[confidence] = low - margins[0][which], high + margins[1][which]
+            self._known[confidence] = _outwards(low - margins[0][which], high + margins[1][which])
         return self._known[confidence]
 
 
@@ -180,12 +207,19 @@ class GroupedRatios:
         return self.groups.values(self.ratio.bottom)
 
     @cached_property
-    def _totals(self) -> tuple[Floats, Floats, Floats]:
+    def _totals(self) -> Floats:
+        """With the least, the middle and the largest values."""
+        return self._of_tops(self.groups.values)
+
+    @cached_property
+    def _shifts(self) -> tuple[Floats, Floats]:
+        """By how much the totals and the counts were moved."""
+        return self._of_tops(self.groups.shifts), self.groups.shifts(self.ratio.bottom)
+
+    def _of_tops(self, of: Callable[[Weighing], Floats]) -> Floats:
         top = self.ratio.top
-        middle = self.groups.values(top.middle)
-        if top.exact:
-            return middle, middle, middle
-        return self.groups.values(top.low), middle, self.groups.values(top.high)
+        middle = of(top.middle)
+        return np.stack([middle] * 3 if top.exact else [of(top.low), middle, of(top.high)])
 
     @cached_property
     def _kinds(self) -> list[RatioLaw]:
@@ -232,7 +266,8 @@ class GroupedRatios:
             if not len(rows):
                 continue
             ratios = self.values[rows] - self.ratio.offset
-            found[rows] = _variances(law, ratios) / self.counts[rows] ** 2
+            shifts = self._shifts[0][1, rows] - ratios * self._shifts[1][rows]
+            found[rows] = (_variances(law, ratios) + shifts**2) / self.counts[rows] ** 2
         return found
 
     def ends(self, confidence: float) -> tuple[Floats, Floats]:
@@ -242,7 +277,8 @@ class GroupedRatios:
             for kind, law in enumerate(self._kinds):
                 rows = self._rows(kind)
                 low[rows], high[rows] = self._ends(law, rows, confidence)
-            self._known[confidence] = low + self.ratio.offset, high + self.ratio.offset
+            offset = self.ratio.offset
+            self._known[confidence] = _outwards(low + offset, high + offset)
         return self._known[confidence]
 
     def _ends(
@@ -252,31 +288,43 @@ class GroupedRatios:
         low, high = np.full(len(rows), least), np.full(len(rows), most)
         miss = 1 - confidence
         reach = law.bottom_law.half_width(1 - FOR_COUNT * miss)
-        sure = np.flatnonzero(self.counts[rows] > reach)
+        totals, counts = self._apart(rows)
+        sure = np.flatnonzero(counts.min(axis=0) > reach)
         if not len(sure):
             return low, high
-        counts, level = self.counts[rows[sure]], 1 - (1 - FOR_COUNT) * miss
-        lots = np.arange(len(sure))[:, None] if len(sure) <= _FEW else [np.arange(len(sure))]
-        for lot in lots:
-            below, _, above = (of[rows[sure[lot]]] for of in self._totals)
-            for ladder, totals, sides in self._ladders(law, level, reach, below, above):
-                found = ladder.excluded(totals, counts[lot], sides)
-                for side, ends in found.items():
-                    (low if side < 0 else high)[sure[lot]] = np.clip(ends, least, most)
+        counts, level = counts[:, sure], 1 - (1 - FOR_COUNT) * miss
+        for ladder, place, sides in self._ladders(law, level, reach):
+            found = ladder.excluded(totals[:, place, sure].reshape(-1), counts.reshape(-1), sides)
+            for side, ends in found.items():
+                farthest = (side * ends.reshape(-1, len(sure))).max(axis=0) * side
+                (low if side < 0 else high)[sure] = np.clip(farthest, least, most)
         return low, high
 
+    def _apart(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """The totals and counts of which every ratio must be excluded, of each row.
+
+        Where S was moved by s and C by c, S − r·C is off by noise and |s − r·c|: it is further off
+        where (S + s) − r·(C + c) and (S − s) − r·(C − c) are both further off than noise.
+        """
+        totals, counts = self._totals[None, :, rows], self.counts[None, rows]
+        if self.groups.moved is None:
+            return totals, counts
+        signs = np.array([1.0, -1.0])
+        return (
+            totals + signs[:, None, None] * self._shifts[0][:, rows],
+            counts + signs[:, None] * self._shifts[1][rows],
+        )
+
     def _ladders(
-        self, law: RatioLaw, level: float, reach: float, below: Floats, above: Floats
-    ) -> Iterator[tuple[Ladder, Floats, tuple[int, ...]]]:
-        """One for both ends, or where bins are in it one for each."""
+        self, law: RatioLaw, level: float, reach: float
+    ) -> Iterator[tuple[Ladder, int, tuple[int, ...]]]:
+        """One for both ends, or where bins are in it one for each; and which totals it is for."""
         top, possible = law.ratio.top, law.possible
         if top.exact:
-            noise = partial(_reach, law, top.middle, level)
-            yield Ladder(noise, reach, possible), below, (-1, 1)
+            yield Ladder(partial(_reach, law, top.middle, level), reach, possible), 1, (-1, 1)
             return
-        for side, tops, totals in ((-1, top.low, below), (1, top.high, above)):
-            noise = partial(_reach, law, tops, level)
-            yield Ladder(noise, reach, possible), totals, (side,)
+        for side, place, tops in ((-1, 0, top.low), (1, 2, top.high)):
+            yield Ladder(partial(_reach, law, tops, level), reach, possible), place, (side,)
 
 
 def _reach(law: RatioLaw, top: Weighing, level: float, ratio: float) -> float:
@@ -291,86 +339,3 @@ def _variances(law: RatioLaw, ratios: Floats) -> Floats:
     away = (ratios - middle) / step
     found = here + away * (above - below) / 2 + away**2 * ((above + below) / 2 - here)
     return np.maximum(found, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Ladder:
-    """How far the noise of S − r·C goes, worked out for some r."""
-
-    noise: Callable[[float], float]
-    reach: float
-    """How far the noise of C goes, but for a chance that is paid for."""
-    possible: Ends
-    """What r is looked for in."""
-
-    def excluded(self, totals: Floats, counts: Floats, sides: tuple[int, ...]) -> dict[int, Floats]:
-        """The r beyond which S − r·C is further off than noise goes, on one side or on both.
-
-        Of many S and C at once; every C must be more than `reach`.
-        """
-        rungs, heights = self._rungs(totals, counts, sides)
-        places, values = _roof(rungs, heights, self.reach)
-        found = {}
-        for side in sides:
-            turned = slice(None, None, side)  # to the left is to the right, in a mirror
-            roof = side * places[turned], values[turned]
-            found[side] = side * _crossings(*roof, self.reach, side * totals, counts)
-        return found
-
-    def _rungs(
-        self, totals: Floats, counts: Floats, sides: tuple[int, ...]
-    ) -> tuple[Floats, Floats]:
-        """Places from the least ratio to the largest, and on to where all are excluded."""
-        ratios = np.clip(totals / counts, *self.possible)
-        start = float(ratios.min() if 1 in sides else ratios.max())
-        known = {start: self.noise(start)}
-        for side in sides:
-            place, stop = start, self.possible[side > 0]
-            while len(known) < _MOST_RUNGS and side * place < side * stop and self.reach:
-                if np.all(side * (place * counts - totals) > known[place]):
-                    break
-                place = side * min(
-                    side * place + self._step(place, known[place], ratios), side * stop
-                )
-                known[place] = self.noise(place)
-        rungs = np.array(sorted(known))
-        return rungs, np.array([known[place] for place in rungs.tolist()])
-
-    def _step(self, place: float, height: float, ratios: Floats) -> float:
-        """So far that what is between is overstated by little; rounding must not hide it."""
-        least = 1e-5 * max(abs(place), float(np.ptp(ratios)), 1e-9)
-        return max(2 * _COARSE * height / self.reach, least)
-
-
-def _roof(rungs: Floats, heights: Floats, slope: float) -> tuple[Floats, Floats]:
-    """The largest function through the rungs, or below them, that is nowhere steeper than this."""
-    heights = np.minimum.accumulate(heights - slope * rungs) + slope * rungs
-    heights = np.minimum.accumulate((heights + slope * rungs)[::-1])[::-1] - slope * rungs
-    if len(rungs) == 1 or not slope:
-        return rungs, heights
-    tops = (rungs[1:] + rungs[:-1]) / 2 + np.diff(heights) / (2 * slope)
-    tops = np.clip(tops, rungs[:-1], rungs[1:])
-    places, values = np.empty((2, 2 * len(rungs) - 1))
-    places[::2], values[::2] = rungs, heights
-    places[1::2], values[1::2] = tops, heights[:-1] + slope * (tops - rungs[:-1])
-    return places, values
-
-
-def _crossings(
-    places: Floats, values: Floats, slope: float, totals: Floats, counts: Floats
-) -> Floats:
-    """Where r·C − S crosses a function of straight pieces, which goes on with a slope beyond."""
-
-    def excess(number: NDArray[np.intp]) -> Floats:
-        return np.asarray(places[number] * counts - totals - values[number])
-
-    low = np.zeros(len(totals), np.intp)
-    high = np.full(len(totals), len(places), np.intp)
-    while np.any(low < high):  # the first place that is above zero
-        middle = (low + high) // 2
-        above = excess(np.minimum(middle, len(places) - 1)) > 0
-        high, low = np.where(above, middle, high), np.where(above | (low >= high), low, middle + 1)
-    rises = np.diff(values) / np.maximum(np.diff(places), 1e-300)
-    rise = np.concatenate([[-slope], np.clip(rises, -slope, slope), [slope]])[low]
-    near = np.minimum(low, len(places) - 1)
-    return np.asarray(places[near] - excess(near) / (counts - rise))

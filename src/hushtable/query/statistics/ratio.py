@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
@@ -23,6 +23,7 @@ from hushtable.query.law import NoiseLaw, farther_end, margins_of
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.linear import Linear, one_side
 from hushtable.query.weighing import (
+    LawOfFactors,
     Weighing,
     WeighingReader,
     class_weights,
@@ -33,6 +34,7 @@ from hushtable.query.weighing import (
     scaled,
     weigh,
     weighed_law,
+    weighed_laws,
 )
 
 # How closely an end is found, beside how far it is away.
@@ -73,6 +75,9 @@ class RatioLaw:
 
     reader: Answering | SettledReader
     ratio: Ratio
+    _known: dict[int, tuple[Weighing, LawOfFactors]] = field(default_factory=dict)
+    """The laws of S and C together, of each S that was asked for: it is kept, so that its identity
+    stays its own."""
 
     @cached_property
     def _settled(self) -> Answering | WeighingReader:
@@ -99,8 +104,12 @@ class RatioLaw:
 
     def difference(self, ratio: float, top: Weighing | None = None) -> NoiseLaw:
         """The law of the noise of S − r·C; reads no data."""
-        asked = self._difference(self.ratio.top.middle if top is None else top, ratio)
-        return weighed_law(self._settled, asked)
+        asked = self.ratio.top.middle if top is None else top
+        if id(asked) not in self._known:
+            both = (*asked, *self.ratio.bottom)
+            self._known[id(asked)] = asked, weighed_laws(self._settled, both)
+        below = -ratio * factors_of(self.ratio.bottom)
+        return self._known[id(asked)][1](np.concatenate([factors_of(asked), below]))
 
     @cached_property
     def value(self) -> float:
@@ -116,13 +125,11 @@ class RatioLaw:
         """Nearly: the variance of S − r·C over C², at the answer."""
         if math.isnan(self.value):
             return math.inf
-        rest = self._difference(self.ratio.top.middle, self.value - self.ratio.offset)
-        return weighed_law(self._settled, rest).variance / self._below[0] ** 2
+        return self.difference(self.value - self.ratio.offset).variance / self._below[0] ** 2
 
     @property
     def estimate(self) -> bool:
-        law = weighed_law(self._settled, self._difference(self.ratio.top.middle, 1.0))
-        return law.estimate or self._below[1].estimate
+        return self.difference(1.0).estimate or self._below[1].estimate
 
     def half_width(self, confidence: float) -> float:
         """As far as the farther end."""
@@ -150,7 +157,7 @@ class RatioLaw:
         @cache
         def excess(ratio: float) -> float:
             """How much further S − r·C is off than noise goes: above zero, r is excluded."""
-            law = weighed_law(self._settled, self._difference(top, ratio))
+            law = self.difference(ratio, top)
             sides = (
                 margins_of(law, confidence) if self.ratio.top.exact else one_side(law, confidence)
             )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arrays import Integers
+from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Boxes, cells
@@ -22,6 +22,7 @@ from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, ReadBox
 from hushtable.query.sums import hull, piece_sums, pieces
 from hushtable.query.weighing import (
+    LawOfFactors,
     Weighing,
     class_counts,
     class_weights,
@@ -58,15 +59,24 @@ class NoisyCells:
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The law of the noise in the answer to a linear question."""
+        return self.weighed_laws(weighing)(factors_of(weighing))
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes."""
         if not weighing:
-            return NoiseSum(())
+            return lambda _: NoiseSum(())
         along, counts = zip(
             *(code_classes(weighing, axis) for axis in range(len(weighing[0].box.sets))),
             strict=True,
         )
-        weights = class_weights(factors_of(weighing), along).reshape(-1)
         cells = class_counts(counts).reshape(-1)
-        return NoiseSum.merged(weights, cells, np.zeros(len(cells), np.intp), [self.noise])
+        alike = np.zeros(len(cells), np.intp)
+
+        def law(factors: Floats) -> NoiseLaw:
+            weights = class_weights(factors, along).reshape(-1)
+            return NoiseSum.merged(weights, cells, alike, [self.noise])
+
+        return law
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The noisy count of disjoint boxes cut by groups of codes along some axes.

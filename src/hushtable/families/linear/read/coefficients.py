@@ -22,6 +22,7 @@ from hushtable.arrays import Floats, Integers
 from hushtable.errors import QueryError
 from hushtable.families.linear.read.groups import (
     AxisGroups,
+    OneSum,
     kinds_of,
     laid_out,
     union,
@@ -36,6 +37,7 @@ from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.reader import Estimates, LazyLaws, ReadBox
 from hushtable.query.weighing import (
+    LawOfFactors,
     WeighedBox,
     Weighing,
     class_counts,
@@ -91,37 +93,46 @@ class NoisyCoefficients:
 
     def weigh(self, weighing: Weighing) -> tuple[float, NoiseLaw]:
         """The answer to a linear question, and the law of its noise."""
-        values = (part.factor * self._contract(self._weight_rows(part)).item() for part in weighing)
-        return math.fsum(values), self.weighed_law(weighing)
+        values = self.weighed_values(weighing) * factors_of(weighing)
+        return math.fsum(values.tolist()), self.weighed_law(weighing)
+
+    def weighed_values(self, weighing: Weighing) -> Floats:
+        """The answer to each box of a linear question, without its factor."""
+        return np.array([self._contract(self._weight_rows(part)).item() for part in weighing])
 
     def _weight_rows(self, part: WeighedBox) -> list[list[WeightRow]]:
         """The weights of the coefficients along each axis."""
-        rows = []
-        for i, codes in enumerate(part.box.sets):
-            if i not in part.along:
-                rows.append([self._row(i, codes)])
-                continue
-            axis = self.reading.axes[i]
-            weights = axis.rows(part.weights(i, axis.transform.size))
-            positions = np.flatnonzero(weights)
-            rows.append([WeightRow(positions, weights[positions])])
-        return rows
+        return [[self._weight_row(part, i)] for i in self._axes]
+
+    def _weight_row(self, part: WeighedBox, i: int) -> WeightRow:
+        if i not in part.along:
+            return self._row(i, part.box.sets[i])
+        axis = self.reading.axes[i]
+        weights = axis.rows(part.weights(i, axis.transform.size))
+        positions = np.flatnonzero(weights)
+        return WeightRow(positions, weights[positions])
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The law of the noise in the answer to a linear question."""
+        return self.weighed_laws(weighing)(factors_of(weighing))
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The laws of a linear question for any factors of its boxes."""
         if not weighing:
-            return NoiseSum(())
+            return lambda _: NoiseSum(())
         axes = range(len(self.reading.axes))
         weights, counts, numbers = zip(
             *(self._coefficient_classes(weighing, axis) for axis in axes), strict=True
         )
-        factors, which = self._factors(numbers)
-        return NoiseSum.merged(
-            class_weights(factors_of(weighing), weights).reshape(-1),
-            class_counts(counts).reshape(-1),
-            which,
-            [self.noise.times(factor) for factor in factors],
-        )
+        scales, which = self._factors(numbers)
+        noises = [self.noise.times(scale) for scale in scales]
+        number = class_counts(counts).reshape(-1)
+
+        def law(factors: Floats) -> NoiseLaw:
+            sizes = class_weights(factors, weights).reshape(-1)
+            return NoiseSum.merged(sizes, number, which, noises)
+
+        return law
 
     def _coefficient_classes(
         self, weighing: Weighing, axis: int
@@ -191,6 +202,16 @@ class NoisyCoefficients:
         along = ([self._groups(axis, box.sets[axis], cuts) for box in boxes] for axis, _ in cuts)
         return [kinds_of(groups)[0] for groups in along]
 
+    def group_sums(self, part: WeighedBox, cuts: Cuts) -> Floats:
+        """What a weighed box counts in each group, without its factor."""
+        groups: list[AxisGroups | OneSum] = [
+            OneSum(self._weight_row(part, i))
+            if i in part.along
+            else self._groups(i, part.box.sets[i], cuts)
+            for i in self._axes
+        ]
+        return self._sums(groups, cuts).reshape(-1)
+
     @property
     def _axes(self) -> range:
         return range(len(self.reading.axes))
@@ -198,7 +219,7 @@ class NoisyCoefficients:
     def _groups(self, axis: int, codes: CodeSet, cuts: Cuts) -> AxisGroups:
         return AxisGroups.of(self.reading.axes[axis], codes, dict(cuts).get(axis))
 
-    def _sums(self, groups: Sequence[AxisGroups], cuts: Cuts) -> Floats:
+    def _sums(self, groups: Sequence[AxisGroups | OneSum], cuts: Cuts) -> Floats:
         """The sums of one box by group: the axes that are not grouped first, which leave little."""
         block = self._gather([along.touched for along in groups])
         for i in sorted(self._axes, key=lambda i: (groups[i].groups, -i)):

@@ -55,6 +55,13 @@ class AxisGroups:
         return len(self.starts) <= _FEW or self.groups == 1
 
     @cached_property
+    def _most(self) -> bool:
+        """Whether groups are single codes, and so many that all are worked out as soon."""
+        each = bool(np.all(self.stops - self.starts == 1))
+        alone = each and np.array_equal(self.owner, np.arange(self.groups))
+        return alone and 4 * self.groups >= self.reading.transform.size
+
+    @cached_property
     def _rows(self) -> list[WeightRow]:
         """The weights of each group."""
         sets: list[list[tuple[int, int]]] = [[] for _ in range(self.groups)]
@@ -68,6 +75,8 @@ class AxisGroups:
         """The positions of the coefficients that some group needs, increasing."""
         if self._few:
             return union([row.positions for row in self._rows])
+        if self._most:
+            return np.arange(self.reading.transform.classes[-1].stop)
         return self.reading.touched(self.starts, self.stops)
 
     def sums(self, block: Floats, axis: int) -> Floats:
@@ -75,6 +84,8 @@ class AxisGroups:
         if self._few:
             weights = np.stack([laid_out(row, self.touched) for row in self._rows])
             return np.moveaxis(np.tensordot(weights, block, axes=(1, axis)), 0, axis)
+        if self._most:
+            return self.reading.inverse(block, axis).take(self.starts, axis=axis)
         lines = np.moveaxis(block, axis, 0)
         found = self.reading.sums(lines, self.touched, self.starts, self.stops)
         if not np.array_equal(self.owner, np.arange(self.groups)):
@@ -82,6 +93,24 @@ class AxisGroups:
             np.add.at(sums, self.owner, found)
             found = sums
         return np.moveaxis(found, 0, axis)
+
+
+@dataclass(frozen=True, eq=False)
+class OneSum:
+    """A sum of weighed codes along an axis, in the place of its groups."""
+
+    row: WeightRow
+
+    groups = 1
+
+    @property
+    def touched(self) -> Integers:
+        """The positions of the coefficients that it needs, increasing."""
+        return self.row.positions
+
+    def sums(self, block: Floats, axis: int) -> Floats:
+        """The estimated sum along an axis of the coefficients that are touched."""
+        return np.expand_dims(np.tensordot(self.row.weights, block, axes=(0, axis)), axis)
 
 
 def kinds_of(boxes: Sequence[AxisGroups]) -> tuple[Integers, Integers]:

@@ -32,7 +32,7 @@ from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Estimates, ReadBox
-from hushtable.query.weighing import Weighing
+from hushtable.query.weighing import LawOfFactors, Weighing, factors_of
 
 NOTE = (
     "shrunken coefficients; the error is bounded from above:"
@@ -104,6 +104,21 @@ class ShrunkenCoefficients:
     def _reading(self, refine: Refine | None) -> NoisyCoefficients:
         return NoisyCoefficients(self._transform_reading, self.read, self.noise, NOTE, refine)
 
+    @property
+    def noisy(self) -> NoisyCoefficients:
+        """The answers without shrinking."""
+        return self._reading(None)
+
+    @property
+    def shrunken(self) -> NoisyCoefficients:
+        """The answers, as sums of shrunken coefficients."""
+        return self._reading(self._shrink)
+
+    @property
+    def lost(self) -> NoisyCoefficients:
+        """The shifts, as sums of what coefficients lose."""
+        return self._reading(self._lost)
+
     def _lost(
         self, block: NDArray[np.float64], positions: list[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
@@ -146,8 +161,14 @@ class ShrunkenCoefficients:
 
     def weighed_law(self, weighing: Weighing) -> NoiseLaw:
         """The error of a linear question; reads the coefficients, for they have a part."""
-        shift, noise = self._reading(self._lost).weigh(weighing)
-        return _law(noise, shift)
+        return self.weighed_laws(weighing)(factors_of(weighing))
+
+    def weighed_laws(self, weighing: Weighing) -> LawOfFactors:
+        """The errors of a linear question for any factors of its boxes."""
+        lost = self._reading(self._lost)
+        noises = lost.weighed_laws(weighing)
+        shifts = lost.weighed_values(weighing)
+        return lambda factors: _law(noises(factors), float(factors @ shifts))
 
     def group(self, boxes: Boxes, cuts: Cuts) -> Estimates:
         """The estimated counts of disjoint boxes cut by groups of codes along some axes."""
