@@ -168,7 +168,7 @@ def test_filters_and_simultaneous_intervals(visit: Any) -> None:
     bar = seen.page.locator("#rows tbody td").nth(1)
     alone = bar.inner_text()
     seen.page.check("#together")
-    seen.page.wait_for_function("location.search.includes('together=on')")
+    seen.page.wait_for_url(lambda url: "together=on" in url)
     seen.page.wait_for_selector("main:not([aria-busy])")
     assert float(bar.inner_text().replace(",", "")) > float(alone.replace(",", ""))
     seen.page.click("summary:has-text('age')")
