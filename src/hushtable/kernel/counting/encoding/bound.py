@@ -33,18 +33,24 @@ def fresh_salt() -> str:
 
 
 def bound_contributions(table: Any, schema: Schema, salt: str) -> Any:
-    """Drop rows that the schema drops, then all but max_rows rows of every person.
+    """Drop rows that the schema drops, then all but max_rows rows of every person."""
+    codes = [f"k{i}" for i in range(len(schema.attributes))]
+    if schema.unit is None:
+        rows = whole_rows(table, schema)
+        return rows.select(*codes) if schema.counts is None else _of_some_people(rows, schema)
+    return kept_rows(rows_of_people(table, schema), schema, salt)
+
+
+def kept_rows(rows: Any, schema: Schema, salt: str) -> Any:
+    """Of rows of persons, all of a person's at once, the codes of those that count.
 
     Rows of one person with the same codes are interchangeable, so it does not matter which of
     them the engine numbers first; the hash of (salt, person, codes, number) orders the rest.
     """
     import ibis
 
+    assert schema.unit is not None
     codes = [f"k{i}" for i in range(len(schema.attributes))]
-    if schema.unit is None:
-        rows = whole_rows(table, schema)
-        return rows.select(*codes) if schema.counts is None else _of_some_people(rows, schema)
-    rows = rows_of_people(table, schema)
     rows = rows.mutate(twin=ibis.row_number().over(ibis.window(group_by=["person", *codes])))
     parts = [
         ibis.literal(salt),
