@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -25,7 +27,11 @@ _LOOKS = 0.1
 """Seconds between two looks at a worker's memory."""
 _START = 60.0
 """Seconds that a worker may take to start."""
-MOST_ANSWERS = 2_000
+LOW_PRIORITY = 10 if os.name == "posix" else 16384
+"""Of processes for heavy questions, as the system counts priorities."""
+WORKER = "hushtable.web.worker"
+"""What a worker runs."""
+MOST_ANSWERS = 20_000
 """A worker that gave so many is replaced, so that whatever it holds on to is not for ever."""
 
 
@@ -51,7 +57,7 @@ class Worker:
     """Whether it has replied to all that it was asked."""
 
     @classmethod
-    async def start(cls, module: str) -> Worker:
+    async def start(cls, module: str, low_priority: bool = False) -> Worker:
         """Start one, and wait until it can be asked."""
         process = await asyncio.create_subprocess_exec(
             # -P: a file in the folder where the server was started is no module of ours.
@@ -64,6 +70,9 @@ class Worker:
         )
         worker = cls(process)
         try:
+            if low_priority:
+                with suppress(psutil.Error):  # it ended, which is noticed below
+                    psutil.Process(process.pid).nice(LOW_PRIORITY)
             assert process.stdout is not None
             await asyncio.wait_for(process.stdout.readexactly(1), _START)
         except BaseException as problem:
@@ -150,8 +159,11 @@ class Pool:
     """The workers of a server, and the questions that wait for one."""
 
     limits: Limits
-    module: str = "hushtable.web.worker"
-    """What a worker runs."""
+    module: str = WORKER
+    took: Callable[[str, float], None] = lambda client, seconds: None
+    """Told how many seconds a client's question took, without waiting for its turn."""
+    low_priority: bool = False
+    """Whether other processes go before these."""
     _idle: list[Worker] = field(default_factory=list)
     _all: set[Worker] = field(default_factory=set)
     _asks: set[asyncio.Future[Reply]] = field(default_factory=set)
@@ -185,7 +197,11 @@ class Pool:
         worker = None
         try:
             worker = self._idle.pop() if self._idle else await self._start()
-            reply = await worker.ask(asked, self.limits)
+            begun = time.monotonic()
+            try:
+                reply = await worker.ask(asked, self.limits)
+            finally:
+                self.took(client, time.monotonic() - begun)
         except Gone as problem:
             return refused(asked, str(problem), problem.status)
         finally:
@@ -194,7 +210,7 @@ class Pool:
         return reply
 
     async def _start(self) -> Worker:
-        worker = await Worker.start(self.module)
+        worker = await Worker.start(self.module, self.low_priority)
         self._all.add(worker)
         return worker
 
