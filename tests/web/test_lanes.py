@@ -11,7 +11,7 @@ import pytest
 
 from hushtable.web import lanes as lanes_module
 from hushtable.web.lanes import LONG, Lanes
-from hushtable.web.workers import LOW_PRIORITY
+from hushtable.web.workers import LOW_PRIORITY, Pool
 from tests.web.serving import limits
 from tests.web.test_workers import ROOT, question
 
@@ -28,14 +28,31 @@ def test_a_client_with_a_long_question_gives_way_to_others(shelf_folder: Path) -
             before = int((await lanes.ask(question(shelf_folder, "echo"), "a")).body)
             first = psutil.Process(before).nice()
             await lanes.ask(question(shelf_folder, "sleep", ("s", f"{2 * LONG}")), "a")
+            await lanes.ask(question(shelf_folder, "compute", ("s", f"{2 * LONG}")), "a")
             after = int((await lanes.ask(question(shelf_folder, "echo"), "a")).body)
             return first, psutil.Process(after).nice()
         finally:
             await lanes.close()
 
-    # A first answer that was slow would make the client one with long questions.
     first, then = asyncio.run(priorities())
     assert (first, then) == (os.getpriority(os.PRIO_PROCESS, 0), LOW_PRIORITY)
+
+
+def test_a_question_that_waits_takes_no_core(shelf_folder: Path) -> None:
+    async def measured() -> list[float]:
+        took: list[float] = []
+        pool = Pool(
+            limits(), "tests.web.trying_worker", took=lambda _, seconds: took.append(seconds)
+        )
+        try:
+            for task in ("sleep", "sleep", "compute"):
+                await pool.ask(question(shelf_folder, task, ("s", "1.5")), "a")
+        finally:
+            await pool.close()
+        return took
+
+    _, waited, computed = asyncio.run(measured())
+    assert waited < 1 < computed
 
 
 def test_a_client_whose_questions_are_short_again_comes_back() -> None:

@@ -17,7 +17,7 @@ from hushtable.web.limits import Limits
 from hushtable.web.workers import WORKER, Pool
 
 LONG = 0.25
-"""Seconds beyond which a question is heavy."""
+"""Seconds of a core beyond which a question is heavy."""
 _FORGETS = 0.8
 """What is left of a client's longest question after another one that was short."""
 _MOST_KNOWN = 10_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ _LOOKS = 0.1
 """Seconds between two looks at a worker's memory."""
 _START = 60.0
 """Seconds that a worker may take to start."""
-LOW_PRIORITY = 10 if os.name == "posix" else 16384
+LOW_PRIORITY = 15 if os.name == "posix" else 16384
 """Of processes for heavy questions, as the system counts priorities."""
 WORKER = "hushtable.web.worker"
 """What a worker runs."""
@@ -126,6 +125,13 @@ class Worker:
             return
         await asyncio.Event().wait()  # it ended: whoever reads from it notices
 
+    def work(self) -> float:
+        """The seconds of a core that it has had, which others beside it do not make longer."""
+        with suppress(psutil.Error):  # it ended: what it had is not known
+            times = psutil.Process(self.process.pid).cpu_times()
+            return float(times.user + times.system)
+        return 0.0
+
     def is_fresh(self, limits: Limits) -> bool:
         """Whether it may go on: it lives, and has not grown old or large."""
         if self.process.returncode is not None or self.answers >= MOST_ANSWERS:
@@ -161,7 +167,7 @@ class Pool:
     limits: Limits
     module: str = WORKER
     took: Callable[[str, float], None] = lambda client, seconds: None
-    """Told how many seconds a client's question took, without waiting for its turn."""
+    """Told how many seconds of a core a client's question took."""
     low_priority: bool = False
     """Whether other processes go before these."""
     _idle: list[Worker] = field(default_factory=list)
@@ -197,11 +203,11 @@ class Pool:
         worker = None
         try:
             worker = self._idle.pop() if self._idle else await self._start()
-            begun = time.monotonic()
+            before = worker.work()
             try:
                 reply = await worker.ask(asked, self.limits)
             finally:
-                self.took(client, time.monotonic() - begun)
+                self.took(client, worker.work() - before)
         except Gone as problem:
             return refused(asked, str(problem), problem.status)
         finally:
