@@ -146,13 +146,14 @@ class RatioLaw:
             low, high = least, most
         else:
             level = 1 - (1 - FOR_COUNT) * miss
-            low = min(max(self._end(self.ratio.top.low, level, -1), least), most)
-            high = max(min(self._end(self.ratio.top.high, level, 1), most), least)
+            low = max(self._end(self.ratio.top.low, level, -1), least)
+            high = min(self._end(self.ratio.top.high, level, 1), most)
         sides = unrounded_ends(np.array(low), np.array(high), (least, most))
         low, high = (float(side) + self.ratio.offset for side in sides)
         if math.isnan(self.value):
             return low, high
-        # Where bins have noisy counts below zero, the ends may have changed places.
+        # Both may lie beyond what is possible; where noisy counts of bins are below zero, the ends
+        # may have changed places.
         return min(low, self.value), max(high, self.value)
 
     def _end(self, top: Weighing, confidence: float, side: int) -> float:
