@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import DataError
+from hushtable.kernel.counting.silence import silent_engine
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+[a-z0-9_]+)?:/", re.IGNORECASE)
 _OTHERS = re.compile(
@@ -52,3 +53,28 @@ def server_table(data: Any, name: str | None = None) -> ServerTable:
             " a table of another one to Parquet, and name a file by its path alone"
         )
     return ServerTable("postgresql://" + data.partition(":/")[2].removeprefix("/"), name)
+
+
+def identities_of(data: Any) -> list[str]:
+    """What is known of tables of Postgres by whatever address; none where the data are elsewhere.
+
+    An address may hold a password, which is no part of it.
+    """
+    if is_server(data):
+        tables = [server_table(data)]
+    elif _is_ibis_of_postgres(data):
+        from hushtable.kernel.counting.readers.postgres.ibistable import server_tables
+
+        tables = server_tables(data)
+    else:
+        return []
+    from hushtable.kernel.counting.readers.postgres.table import postgres_identities
+
+    return [identity for table in tables for identity in postgres_identities(table)]
+
+
+def _is_ibis_of_postgres(data: Any) -> bool:
+    if not type(data).__module__.startswith("ibis."):
+        return False
+    with silent_engine("the Ibis table could not be read from its engine"):
+        return bool(data.get_backend().name == "postgres")

@@ -8,6 +8,7 @@ somewhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -35,6 +36,11 @@ WITH RECURSIVE heirs AS (
   UNION
   SELECT i.inhrelid FROM heirs h JOIN pg_inherits i ON i.inhparent = h.oid)
 """
+_NUMBERS = """
+SELECT (SELECT CAST(oid AS int8) FROM pg_database WHERE datname = current_database()),
+  CAST(h.oid AS int8) FROM heirs h ORDER BY 2
+"""
+_CLUSTER = "SELECT system_identifier FROM pg_control_system()"
 _PLACES = (
     _HEIRS
     + """
@@ -102,6 +108,17 @@ def find_table(connection: Connection, name: str | None) -> Table:
     chosen = _choose(_shown(relations, connection.path), name)
     _check_readable(connection, chosen)
     return Table(chosen.source, _columns(connection, _OF_TABLE.format(oid=chosen.number)))
+
+
+def identities(connection: Connection, name: str | None) -> list[str]:
+    """What is known of a table, and of those from which its rows come, by whatever address."""
+    relations = [_Relation(*row) for row in connection.rows(_RELATIONS)]
+    chosen = _choose(_shown(relations, connection.path), name)
+    heirs = connection.rows(_HEIRS.format(oid=chosen.number) + _NUMBERS)
+    cluster = "a server"  # that does not tell
+    with suppress(DataError):
+        ((cluster,),) = connection.rows(_CLUSTER)
+    return [f"postgres {cluster} database {database} table {number}" for database, number in heirs]
 
 
 def describe_query(connection: Connection, query: str, names: Sequence[str]) -> Table:

@@ -27,7 +27,8 @@ _DAYS = (
 )
 _WITHIN = "CASE WHEN {{0}} >= {0} '0001-01-01 00:00{1}' AND {{0}} < {0} '10000-01-01 00:00{1}'"
 _NUMBER = "CAST(trim_scale(CAST({0} AS numeric)) AS text)"
-_TEXT = "CAST({0} AS text)"
+_UUID = "CAST({0} AS text)"
+_TEXT = "CASE WHEN {0} IS NOT NULL THEN format('%s', {0}) END"  # some types have casts of their own
 
 # The SQL of a column, and the Arrow type of what then comes, where it is not text.
 _TYPED: dict[str, tuple[str, str]] = {
@@ -44,7 +45,7 @@ _TYPED: dict[str, tuple[str, str]] = {
     "timestamp": (_WITHIN.format("timestamp", "") + " THEN {0} END", "timestamp[us]"),
     "timestamptz": (_WITHIN.format("timestamptz", "+00") + " THEN {0} END", "instant"),
 }
-_NUMBERS = ("numeric", "money")
+_IN_ASCII = {"numeric": _NUMBER, "money": _NUMBER, "uuid": _UUID}
 _PLAIN_TEXT = ("text", "varchar")
 # Of these, nobody here knows which texts would be equal, or what they would be good for.
 _REFUSED = {
@@ -106,8 +107,8 @@ def way_of(column: Column, called: str, encoding: str) -> Way:
     if column.own and column.kind in _TYPED:
         sql, arrow = _TYPED[column.kind]
         return Way(sql.format(place), arrow)
-    if column.own and column.kind in _NUMBERS:
-        return Way(_NUMBER.format(place), "string")
+    if column.own and column.kind in _IN_ASCII:
+        return Way(_IN_ASCII[column.kind].format(place), "string")
     return _text(
         place if column.own and column.kind in _PLAIN_TEXT else _TEXT.format(place), encoding
     )

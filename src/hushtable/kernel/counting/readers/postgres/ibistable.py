@@ -19,16 +19,29 @@ def open_ibis_postgres(
     table: Any, columns: Sequence[str], ids: Collection[str], held: ExitStack
 ) -> Reading:
     """These columns of an Ibis table, renamed to c0, c1, …"""
+    named = server_tables(table)
+    if isinstance(table.op(), _stored_tables()):
+        return open_postgres(named[0], columns, ids, held)
+    backend = table.get_backend()
+    query = str(backend.compile(table))
+    return open_query(_address(backend.con), query, table.columns, columns, ids, held)
+
+
+def server_tables(table: Any) -> list[ServerTable]:
+    """The tables of which an Ibis table is made."""
+    address = _address(table.get_backend().con)
+    return [ServerTable(address, _sql_name(node)) for node in table.op().find(_stored_tables())]
+
+
+def _stored_tables() -> Any:
     from ibis.expr.operations import DatabaseTable
 
-    backend, node = table.get_backend(), table.op()
-    address = _address(backend.con)
-    if isinstance(node, DatabaseTable):
-        parts = [node.namespace.database] * bool(node.namespace.database) + [node.name]
-        named = ServerTable(address, ".".join(map(sql_name, parts)))
-        return open_postgres(named, columns, ids, held)
-    query = backend.compile(table)
-    return open_query(address, str(query), table.columns, columns, ids, held)
+    return DatabaseTable
+
+
+def _sql_name(node: Any) -> str:
+    schema = node.namespace.database
+    return ".".join(map(sql_name, [schema, node.name] if schema else [node.name]))
 
 
 def _address(connection: Any) -> str:

@@ -26,6 +26,7 @@ _PATIENCE = 10  # seconds, to be connected
 _BATCH_BYTES = 2**22
 _SETTINGS = {
     "client_encoding": "UTF8",
+    "client_min_messages": "error",  # which the library would print
     "row_security": "off",  # an error, where rows would be hidden
     "idle_in_transaction_session_timeout": "0",
 }

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.kernel.counting.encoding.columns import match_columns
-from hushtable.kernel.counting.readers.postgres.catalog import Table, describe_query, find_table
+from hushtable.kernel.counting.readers.postgres.catalog import (
+    Table,
+    describe_query,
+    find_table,
+    identities,
+)
 from hushtable.kernel.counting.readers.postgres.columns import readable_rows, schema_of, way_of
 from hushtable.kernel.counting.readers.postgres.session import Session, open_session
 from hushtable.kernel.counting.readers.readable import ID_MARK, MARK
@@ -20,6 +25,12 @@ def postgres_names(table: ServerTable) -> list[str]:
     """The names of a table's columns."""
     with open_session(table.address) as session:
         return [column.name for column in find_table(session.main, table.name).columns]
+
+
+def postgres_identities(table: ServerTable) -> list[str]:
+    """What is known of a table and its parts by whatever address: nothing of that, nor a value."""
+    with open_session(table.address) as session:
+        return identities(session.main, table.name)
 
 
 @dataclass(frozen=True)
