@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,10 +45,18 @@ class NoPostgresError(Exception):
     """No server can be started here; why, it says."""
 
 
+@dataclass(frozen=True)
+class Server:
+    """A running server: the folder of its socket and of its `log`, and its process."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+
 @cache
-def _started() -> Path | NoPostgresError:
+def _started() -> Server | NoPostgresError:
     try:
-        return _start()
+        return start()
     except NoPostgresError as problem:
         return problem
 
@@ -58,14 +67,15 @@ def server_folder() -> Path:
     Where no server can be started, the test is skipped, except in CI, where it fails.
     """
     found = _started()
-    if isinstance(found, Path):
-        return found
+    if isinstance(found, Server):
+        return found.folder
     if os.environ.get("CI") == "true":
         pytest.fail(str(found))
     pytest.skip(str(found))
 
 
-def _start() -> Path:
+def start() -> Server:
+    """Start a server, which ends with this process."""
     binaries, user = _binaries(), _user()
     folder = Path(tempfile.mkdtemp(prefix="hush-pg-"))  # a short path: a socket's must be
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -83,12 +93,12 @@ def _start() -> Path:
         )
     atexit.register(_stop, server, os.getpid())
     _wait_until_ready(server, folder)
-    return folder
+    return Server(folder, server)
 
 
-def address(database: str = "postgres") -> str:
+def address(database: str = "postgres", folder: Path | None = None) -> str:
     """Where a database of the server is, with the password of its owner."""
-    return f"postgresql://owner:{PASSWORD}@/{database}?host={server_folder()}"
+    return f"postgresql://owner:{PASSWORD}@/{database}?host={folder or server_folder()}"
 
 
 @contextmanager
