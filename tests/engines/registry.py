@@ -19,9 +19,9 @@ import duckdb
 import ibis
 import pandas as pd
 import polars as pl
-import postgres_server
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.engines import postgres_server
 
 from hushtable.kernel.counting.readers import paths
 
