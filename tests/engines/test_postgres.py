@@ -232,8 +232,12 @@ def test_types_are_read_as_what_postgres_writes_or_refused(database: str) -> Non
         f"INSERT INTO types VALUES ({', '.join(values)})",
     )
     source = table_in(address(database), "types")
-    for name, (kind, _, label) in columns.items():
-        assert counts(source, labels(name, label, "another", "1")) == {0: 1}, kind
+    attributes = [
+        {"name": name, "kind": "nominal", "values": [label, "0"], "outside": "other"}
+        for name, (_, _, label) in columns.items()
+    ]
+    whole = Schema.from_dict({"name": "t", "budget": "1", "attribute": attributes})
+    assert counts(source, whole) == {0: 1}, "every value is the first label of its column"
     for name in odd:
         with pytest.raises(DataError, match=f"column '{name}' is of .*type"):
             count_table(source, labels(name, "1"))
