@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
-CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/notebook tests/web tests/cli
+CORE := tests/test_publishing.py tests/noise tests/counting tests/release tests/query tests/notebook tests/web tests/cli tests/engines
 # Each process works on neighbouring tests, which share what they set up.
 PYTEST := pytest -n 2 --dist worksteal
 # Compiled Python is kept, also where the environment asks for none: tests start many processes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from slow_encoding import counted, make, slow_counts
 
 from hushtable.errors import DataError
 from hushtable.kernel.counting import code_table, count_table
+from hushtable.kernel.counting.tally import Tally
 from hushtable.schema import Schema
 
 
@@ -109,3 +111,27 @@ def test_tables_of_no_and_one_row_are_counted(rows: int) -> None:
         coded = code_table(pa.table(content), schema)
         assert [column.dtype for column in coded.columns] == [np.uint8] * 3
         assert [column.tolist() for column in coded.columns] == [[1] * rows, [1] * rows, [0] * rows]
+
+
+def test_a_stream_is_counted_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels are looked up in lists; a stream that was looked up in would be held as a whole."""
+    jobs = [f"job {i}" for i in range(200)]
+    schema = make({"name": "job", "kind": "nominal", "values": jobs})
+    batch = pa.record_batch({"job": pa.array(jobs * 300)})
+    made, seen = [0], list[int]()
+
+    def batches() -> Iterator[Any]:
+        for _ in range(30):
+            made[0] += 1
+            yield batch
+
+    class Watched(Tally):
+        def add(self, codes: Any, people: Any = None) -> None:
+            seen.append(made[0])
+            super().add(codes, people)
+
+    monkeypatch.setattr("hushtable.kernel.counting.count.Tally", Watched)
+    monkeypatch.setattr("hushtable.kernel.counting.count._BATCH", 2**14)
+    stream = pa.RecordBatchReader.from_batches(batch.schema, batches())
+    assert counted(stream, schema) == dict.fromkeys(range(200), 9000)
+    assert seen[0] < made[0] == 30

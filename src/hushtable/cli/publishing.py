@@ -104,7 +104,8 @@ def publish(
     """Publish DATA: spend ε from its ledger, write a release.
 
     DATA is a path or glob of CSV or Parquet files, a workbook (.xlsx), a DuckDB or SQLite
-    database, or a SAS, SPSS or Stata file.
+    database, a SAS, SPSS or Stata file, or the address of a Postgres database
+    (postgresql://host/name; the password is best in PGPASSWORD or a service file).
 
     With --proxy, auto publishes what is best on public rows that are like DATA. DATA itself, or a
     file that a private table was published from, is refused as a proxy.

@@ -13,6 +13,7 @@ from attack import Extent
 from .answers import ANSWERS, ERROR_BARS
 from .combining import COMBINED
 from .counting import COUNTING, OF_FILES, READING
+from .engines import ENGINES
 from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
@@ -46,6 +47,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *COUNTING,
     *READING,
     *OF_FILES,
+    *ENGINES,
     *ANSWERS,
     *ERROR_BARS,
     *COMBINED,

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.readers.server import is_server, server_table
 from hushtable.kernel.counting.silence import raise_alone
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -34,6 +35,8 @@ class TableIn:
 
 def table_in(data: Any, name: str | None) -> Any:
     """The table of this name in a file; without a name, the data as they are."""
+    if is_server(data):
+        return server_table(data, name)
     if name is None:
         return data
     if not isinstance(name, str) or not names_files(data) or isinstance(data, TableIn):
@@ -43,6 +46,8 @@ def table_in(data: Any, name: str | None) -> Any:
 
 def names_files(data: Any) -> bool:
     """Whether a table is given by where its files are."""
+    if is_server(data):
+        return False
     if isinstance(data, str | Path | TableIn):
         return True
     return isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in data)

@@ -1,0 +1,95 @@
+"""How tables of database servers are read."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+from .suites import CONFORMANCE, COUNT, POSTGRES
+
+_HERE = "kernel/counting/readers/postgres"
+
+ENGINES = [
+    Mutant(
+        "infinite dates of Postgres as days",
+        f"{_HERE}/columns.py",
+        " WHEN date 'infinity' THEN {_INFINITE}",
+        " WHEN date '4000-01-01' THEN {_INFINITE}",
+        (CONFORMANCE,),
+    ),
+    Mutant(
+        "moments of Postgres beyond the calendar as they are",
+        f"{_HERE}/columns.py",
+        '"timestamp": (_WITHIN.format("timestamp", "") + " THEN {0} END", "timestamp[us]")',
+        '"timestamp": ("{0}", "timestamp[us]")',
+        (CONFORMANCE,),
+    ),
+    Mutant(
+        "equal numbers of Postgres as several texts",
+        f"{_HERE}/columns.py",
+        "CAST(trim_scale(CAST({0} AS numeric)) AS text)",
+        "CAST(CAST({0} AS numeric) AS text)",
+        (CONFORMANCE,),
+    ),
+    Mutant(
+        "text of Postgres converted by the server",
+        f"{_HERE}/columns.py",
+        'if encoding == "UTF8":',
+        "if encoding:",
+        (f"{POSTGRES}::test_text_is_read_whatever_a_database_is_encoded_as",),
+    ),
+    Mutant(
+        "columns of Postgres that are computed whenever they are read",
+        f"{_HERE}/columns.py",
+        "    if column.computed:",
+        "    if column.computed and column.domain_of:",
+        (f"{POSTGRES}::test_what_is_computed_whenever_it_is_read_is_refused",),
+    ),
+    Mutant(
+        "views of Postgres read",
+        f"{_HERE}/catalog.py",
+        '_STORED = "rpm"',
+        '_STORED = "rpmv"',
+        (f"{POSTGRES}::test_tables_that_are_not_there_are_refused_in_one_line",),
+    ),
+    Mutant(
+        "rows of Postgres hidden",
+        f"{_HERE}/catalog.py",
+        "    if is_hidden:",
+        "    if is_hidden is None:",
+        (f"{POSTGRES}::test_tables_that_would_hide_rows_are_refused",),
+    ),
+    Mutant(
+        "each reading of Postgres of a state of its own",
+        f"{_HERE}/session.py",
+        "        if snapshot:",
+        "        if not snapshot and self.path is None:",
+        (f"{POSTGRES}::test_every_reading_is_of_the_state_when_the_table_was_opened",),
+    ),
+    Mutant(
+        "Postgres written to",
+        f"{_HERE}/session.py",
+        "REPEATABLE READ READ ONLY",
+        "REPEATABLE READ",
+        (f"{POSTGRES}::test_every_reading_is_of_the_state_when_the_table_was_opened",),
+    ),
+    Mutant(
+        "the password of an address printed",
+        "kernel/counting/readers/server.py",
+        'return "ServerTable(...)"',
+        "return self.address",
+        (f"{POSTGRES}::test_addresses_do_not_print_themselves",),
+    ),
+    Mutant(
+        "a table of Postgres forgotten once it was published from",
+        "kernel/privacy/sources.py",
+        "return cls(identity, _NO_DISK, number)",
+        "return cls(identity[:0], _NO_DISK, id(number))",
+        (f"{POSTGRES}::test_the_table_that_is_published_is_no_public_proxy",),
+    ),
+    Mutant(
+        "a stream held as a whole to look labels up in it",
+        "kernel/counting/source.py",
+        "statistics_propagation,build_side_probe_side",
+        "statistics_propagation",
+        (f"{COUNT}::test_a_stream_is_counted_while_it_is_read",),
+    ),
+]
