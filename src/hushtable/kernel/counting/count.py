@@ -15,6 +15,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.bound import PEOPLE, fresh_salt, people_column
 from hushtable.kernel.counting.encoding.moments import check_zones
 from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
+from hushtable.kernel.counting.engines.spark import code_rows, count_cells, is_spark
 from hushtable.kernel.counting.readers.csvfile import CsvFormat
 from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
@@ -76,6 +77,10 @@ def count_table(
             " most 2^62, about 10^18.7"
         )
 
+    if is_spark(data):
+        cells = count_cells(data, schema, _linear_codes, fresh_salt() if salt is None else salt)
+        return Counts(schema.shape, *cells)
+
     def count(rows: Any) -> Counts:
         tally = Tally()
         for batch in rows.to_arrow_reader(_BATCH):  # the engine never holds all rows
@@ -100,10 +105,15 @@ def code_table(
     """
 
     def keep(rows: Any) -> CodedColumns:
-        columns = [np.asarray(column) for column in rows.to_arrow_table().columns]
+        return of([np.asarray(column) for column in rows.to_arrow_table().columns])
+
+    def of(columns: list[NDArray[Any]]) -> CodedColumns:
         people = columns.pop() if schema.counts else None
         return CodedColumns(schema.shape, tuple(columns), people)
 
+    if is_spark(data):
+        secret = fresh_salt() if salt is None else salt
+        return of(code_rows(data, schema, _narrow_codes, secret))
     return _fetched(keep, _narrow_codes, data, schema, csv, salt)
 
 

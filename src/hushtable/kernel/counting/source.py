@@ -41,6 +41,13 @@ _PARQUET_ENDINGS = (".parquet", ".pq")
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
 _DISABLED = "filter_pushdown,join_filter_pushdown,statistics_propagation"
+SETTINGS = (
+    f"SET disabled_optimizers = '{_DISABLED}'",
+    # The machine's zone and calendar do not decide what a time is.
+    "SET TimeZone = 'UTC'",
+    "SET Calendar = 'gregorian'",
+)
+"""Of every engine that encodes rows, wherever it is."""
 
 
 @contextmanager
@@ -70,9 +77,7 @@ def open_table(
             # How far a query is, and so how long it takes, is nobody's business; it would also
             # be printed among our own output.
             _hide_progress(connection.con)
-            connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
-            # Nor does the machine's zone or calendar decide what a time is.
-            connection.con.execute("SET TimeZone = 'UTC'; SET Calendar = 'gregorian'")
+            connection.con.execute("; ".join(SETTINGS))
             with silent_engine("the table could not be opened"):
                 table = _any_table(connection, data, columns, form or CsvFormat(), ids, lost)
             yield table
