@@ -20,6 +20,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from tests.shared_spark import frames
 
 Load = Callable[[Any, Path, int], AbstractContextManager[Any]]
 """From an Arrow table to what `count_table` takes, in so many parts; the folder is empty."""
@@ -158,6 +160,11 @@ def ibis_sqlite(table: Any, folder: Path, parts: int) -> Iterator[Any]:
         backend.disconnect()
 
 
+# ── on Spark ─────────────────────────────────────────────────────────────────────────────────────
+
+_SPARK = frozenset(corpus.KINDS) - {"clock"}  # versions before 4.1 have no times of day
+
+
 _UNTYPED = frozenset({"text", "number", "uuid"})  # whose text is what the engine has of them
 _SQLITE = _UNTYPED | {"small", "integer", "real", "double"}  # true is 1 there
 _SQLITE_IDS = _UNTYPED | {"integer"}
@@ -175,4 +182,8 @@ ENGINES: dict[str, Engine] = {
     "duckdb": Engine(duckdb_file, holds=is_text, alone=True),
     "sqlite": Engine(sqlite_file, _SQLITE, ids=_SQLITE_IDS),
     "ibis, sqlite": Engine(ibis_sqlite, _SQLITE, ids=_SQLITE_IDS),
+    "spark": Engine(frames(lambda spark: spark.classic), _SPARK, marks=[pytest.mark.thorough]),
+    "spark, connect": Engine(
+        frames(lambda spark: spark.connect), _SPARK, marks=[pytest.mark.thorough]
+    ),
 }
