@@ -95,8 +95,9 @@ def publish(
     """Publish a table: spend ε and write a release folder.
 
     `data` is a path, glob or list of paths (CSV, Parquet), the path of an Excel workbook, of a
-    DuckDB or SQLite database or of a SAS, SPSS or Stata file, or a pandas, Polars, Arrow or Ibis
-    table; `table` says which table of a workbook or database, if there are several. `auto`
+    DuckDB or SQLite database or of a SAS, SPSS or Stata file, the address of a Spark cluster, or a
+    pandas, Polars, Arrow, Ibis or Spark table; `table` says which table of a workbook, database or
+    cluster, if there are several. `auto`
     publishes what `plan` recommends for the workload, by default everyday questions, and for a
     declared number of people, by default the schema's; it refuses what would be mostly noise for so
     many. With a `proxy`, an earlier release or a table that is `public`, it publishes what is best

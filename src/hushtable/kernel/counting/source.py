@@ -21,6 +21,7 @@ from hushtable.kernel.counting.encoding.columns import (
     select_columns,
     uncollated,
 )
+from hushtable.kernel.counting.engines.spark.tables import is_spark
 from hushtable.kernel.counting.readers.csvfile import CsvFormat, csv_source, header_names, is_csv
 from hushtable.kernel.counting.readers.otherfiles import ENDINGS, is_other, open_other
 from hushtable.kernel.counting.readers.parquet import open_parquet
@@ -37,6 +38,10 @@ from hushtable.scratch import spill_folder
 
 _Result = TypeVar("_Result")
 
+_ON_SPARK = (
+    "a table of Spark is counted there, and not looked at here: write some of its rows to Parquet"
+    " and look at these"
+)
 _PARQUET_ENDINGS = (".parquet", ".pq")
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
@@ -147,6 +152,8 @@ def _any_table(
 ) -> Any:
     import ibis
 
+    if is_spark(data):
+        raise DataError(_ON_SPARK)
     if names_files(data):
         return _open_files(connection, data, columns, form, ids, lost)
     if isinstance(data, ibis.Table):
@@ -162,6 +169,8 @@ def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
 
 def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
+    if is_spark(data):
+        raise DataError(_ON_SPARK)
     if names_files(data):
         paths = _checked_files(data)
         path = paths[0]

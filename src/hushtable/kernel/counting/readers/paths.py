@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.engines.clusters import SparkTable, cluster_table, is_address
 from hushtable.kernel.counting.silence import raise_alone
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -33,7 +34,9 @@ class TableIn:
 
 
 def table_in(data: Any, name: str | None) -> Any:
-    """The table of this name in a file; without a name, the data as they are."""
+    """The table of this name in a file or a cluster; without a name, the data as they are."""
+    if is_address(data):
+        return cluster_table(data, name)
     if name is None:
         return data
     if not isinstance(name, str) or not names_files(data) or isinstance(data, TableIn):
@@ -43,6 +46,8 @@ def table_in(data: Any, name: str | None) -> Any:
 
 def names_files(data: Any) -> bool:
     """Whether a table is given by where its files are."""
+    if is_address(data):
+        return False
     if isinstance(data, str | Path | TableIn):
         return True
     return isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in data)
@@ -50,6 +55,8 @@ def names_files(data: Any) -> bool:
 
 def files_of(data: Any) -> list[str]:
     """The paths of a table's files; none where it is in memory or in an engine."""
+    if isinstance(data, SparkTable):
+        return [path for path in data.paths if os.path.isfile(path)]
     return find_files(data) if names_files(data) else []
 
 

@@ -5,39 +5,15 @@ What a table of Spark is made of is known by its types alone; no row is looked a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from hushtable.errors import DataError, OptionError
+from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.columns import ColumnError, match_columns, select_columns
+from hushtable.kernel.counting.engines.clusters import SparkTable
 from hushtable.kernel.counting.engines.spark.sessions import opened_session
 from hushtable.kernel.counting.readers.readable import readable
-
-_URL = re.compile(r"(spark|sc)://.+", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class SparkTable:
-    """A table by its name, or Parquet files, in a session that is opened to count them.
-
-    The address may hold a token: it is not shown.
-    """
-
-    address: str | None = field(repr=False)
-    table: str | None = None
-    paths: tuple[str, ...] = ()
-
-
-def spark_table(data: Any, table: str | None) -> SparkTable | None:
-    """The table that an address of a cluster and a name stand for; None for anything else."""
-    if not isinstance(data, str) or not _URL.fullmatch(data):
-        return None
-    if table is None:
-        raise OptionError("say which table of the cluster: --table NAME (in Python, table=)")
-    return SparkTable(data, table)
 
 
 def is_spark(data: Any) -> bool:
@@ -56,7 +32,9 @@ def _ibis_engine(data: Any) -> str | None:
 
     if not isinstance(data, ibis.Table):
         return None
-    return str(data.get_backend().name)
+    with suppress(Exception):  # of what has no engine, or several
+        return str(data.get_backend().name)
+    return None
 
 
 @contextmanager
@@ -75,10 +53,12 @@ def _named_frame(session: Any, data: SparkTable) -> Any:
     if data.paths:
         # Old calendars are for files that old versions wrote, which say so themselves.
         modes = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+        # Names of folders are no columns: their types would be guessed from the values.
+        modes["recursiveFileLookup"] = "true"
         return session.read.options(**modes).parquet(*data.paths)
-    if not session.catalog.tableExists(data.table):
-        raise DataError(f"the cluster has no table {data.table!r}, or it is not yours to read")
-    return session.table(data.table)
+    if not session.catalog.tableExists(data.name):
+        raise DataError(f"the cluster has no table {data.name!r}, or it is not yours to read")
+    return session.table(data.name)
 
 
 def _renamed(frame: Any, columns: Sequence[str]) -> Any:
