@@ -30,10 +30,12 @@ _POISON = 'raise ImportError("executors have no hushtable")\n'
 
 @dataclass(frozen=True)
 class Spark:
-    """Two sessions on the same tables, and the file in which stands what was printed."""
+    """Two sessions on the same tables, the address of one, and the file in which stands what was
+    printed."""
 
     classic: Any
     connect: Any
+    address: str
     printed: Path
 
 
@@ -70,8 +72,9 @@ def _start(folder: Path) -> Spark:
         service = "org.apache.spark.sql.connect.service.SparkConnectService$"
         found = classic.sparkContext._jvm.java.lang.Class.forName(service)
         port = found.getField("MODULE$").get(None).localPort()
-        connect = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-    return Spark(classic, connect, printed)
+        address = f"sc://127.0.0.1:{port}"
+        connect = ConnectSession.builder.remote(address).create()
+    return Spark(classic, connect, address, printed)
 
 
 def settings(folder: Path) -> dict[str, str]:

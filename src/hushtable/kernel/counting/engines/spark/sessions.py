@@ -24,6 +24,7 @@ _LOGGERS = (
     *("py4j", "py4j.java_gateway", "py4j.clientserver"),
 )
 _LOCAL = "local[*]"
+_TRIES = 4  # to reach a server, within some seconds
 
 
 @contextmanager
@@ -44,12 +45,16 @@ def opened_session(address: str | None) -> Iterator[Any]:
 def _connected(address: str) -> Any:
     with _no_warnings():
         try:
+            from pyspark.sql.connect.client.retries import DefaultPolicy
             from pyspark.sql.connect.session import SparkSession
         except ImportError:
             raise_alone(_missing())
         try:
             session = SparkSession.builder.remote(address).create()
-            session.range(1).count()
+            patient = session.client.get_retry_policies()
+            session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
+            session.range(1).count()  # by default, it waits ten minutes for a server
+            session.client.set_retry_policies(patient)
         except Exception:
             raise_alone(
                 DataError("there is no Spark Connect server at this address, or it lets nobody in")
