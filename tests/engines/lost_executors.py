@@ -42,7 +42,7 @@ def other_rows(part: Callable[[], None]) -> Callable[..., Iterator[Any]]:
 
 
 def dies_once(flag: str, place: int) -> Callable[[], None]:
-    """End the executor of a task, the first time that the task comes here."""
+    """End the executor of the last task, the first time that it comes here, behind the others."""
 
     def die() -> None:
         import os
@@ -54,8 +54,13 @@ def dies_once(flag: str, place: int) -> Callable[[], None]:
 
         context = TaskContext.get()
         assert context is not None
-        if context.partitionId() == place and not Path(flag).exists():
-            time.sleep(5)  # what others do is done by then, and kept on both executors
+        done = [Path(f"{flag}-{other}") for other in range(place)]
+        if context.partitionId() < place:
+            done[context.partitionId()].touch()
+        elif not Path(flag).exists():
+            while not all(other.exists() for other in done):
+                time.sleep(0.1)
+            time.sleep(3)  # what the others did is known by then, and lies on both executors
             Path(flag).touch()
             daemon = int(Path(f"/proc/{os.getppid()}/stat").read_text().split()[3])
             os.kill(daemon, signal.SIGKILL)
@@ -101,8 +106,8 @@ def main(folder: Path) -> None:
         send, die = tasks.send_sums, dies_once(f"{folder}/adding", PARTS - 1)
 
         def sums(payloads: Any, sender: Any, buckets: int) -> Iterator[Any]:
-            die()
             yield from send(payloads, sender, buckets)
+            die()
 
         tasks.send_sums = sums
         found["adding"] = counted(session, schema, lambda: None)

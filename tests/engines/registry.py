@@ -6,6 +6,7 @@ To add an engine, add it to ENGINES: it then has to pass test_conformance.py.
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -18,10 +19,13 @@ import duckdb
 import ibis
 import pandas as pd
 import polars as pl
+import postgres_server
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.shared_spark import frames
+
+from hushtable.kernel.counting.readers import paths
 
 Load = Callable[[Any, Path, int], AbstractContextManager[Any]]
 """From an Arrow table to what `count_table` takes, in so many parts; the folder is empty."""
@@ -165,6 +169,107 @@ def ibis_sqlite(table: Any, folder: Path, parts: int) -> Iterator[Any]:
 _SPARK = frozenset(corpus.KINDS) - {"clock"}  # versions before 4.1 have no times of day
 
 
+# ── in servers ───────────────────────────────────────────────────────────────────────────────────
+
+# The types of Postgres, and how a value of Arrow is written as one.
+_POSTGRES = {
+    corpus.ROW: ("int8", "%s"),
+    "town": ("text", "%s"),
+    "age": ("int8", "%s"),
+    "text": ("text", "%s"),
+    "small": ("int2", "%s"),
+    "integer": ("int8", "%s"),
+    "real": ("float4", "%s"),
+    "double": ("float8", "%s"),
+    "price": ("numeric(10, 2)", "%s"),
+    "number": ("numeric", "CAST(%s AS numeric) * 1.000"),
+    "truth": ("bool", "%s"),
+    "date": ("date", "CAST(%s AS date)"),
+    "time": ("timestamp", "timestamp 'epoch' + CAST(%s AS interval)"),
+    "instant": ("timestamptz", "timestamptz 'epoch' + CAST(%s AS interval)"),
+    "clock": ("time", "%s"),
+    "uuid": ("uuid", "CAST(%s AS uuid)"),
+}
+
+
+@contextmanager
+def postgres(table: Any, folder: Path, parts: int) -> Iterator[Any]:
+    """A table of a real server, partitioned, with some rows in each part."""
+    with server_table(table, parts) as name:
+        yield paths.table_in(postgres_server.address(), name)
+
+
+@contextmanager
+def ibis_postgres(table: Any, folder: Path, parts: int) -> Iterator[Any]:
+    """A table that Ibis has of a real server."""
+    with server_table(table, parts) as name:
+        backend = ibis.postgres.connect(
+            host=str(postgres_server.server_folder()),
+            user="owner",
+            password=postgres_server.PASSWORD,
+            database="postgres",
+        )
+        yield backend.table(name)
+        backend.disconnect()
+
+
+@contextmanager
+def server_table(table: Any, parts: int) -> Iterator[str]:
+    """The name of a table with the same rows, in as many partitions."""
+    declared = ", ".join(f'"{name}" {_POSTGRES[name][0]}' for name in table.column_names)
+    marks = ", ".join(_POSTGRES[name][1] for name in table.column_names)
+    with postgres_server.connected() as server:
+        server.execute(f"CREATE TABLE corpus (part int4, {declared}) PARTITION BY LIST (part)")
+        try:
+            for number, part in enumerate(parts_of(table, parts)):
+                place = f"PARTITION OF corpus FOR VALUES IN ({number})"
+                server.execute(f"CREATE TABLE part{number} {place}")
+                columns = [_written(name, part[name]) for name in part.column_names]
+                rows = list(zip(*columns, strict=True))
+                insert = f"INSERT INTO corpus VALUES ({number}, {marks})"
+                server.cursor().executemany(insert, rows)
+            yield "corpus"
+        finally:
+            server.execute("DROP TABLE corpus")
+
+
+def _written(name: str, column: Any) -> list[Any]:
+    """Values as a program gives them to Postgres."""
+    values = _as_integers(_stored(column)).to_pylist()
+    return [None if value is None else _one(name, value) for value in values]
+
+
+def _one(name: str, value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    if name == "date":
+        infinite = {days: f"{'-' * (days < 0)}infinity" for days in corpus.INFINITE_DAYS}
+        return infinite.get(value) or _day(value)
+    return f"{value} microseconds" if name in ("time", "instant") else value
+
+
+def _day(number: int) -> str:
+    """A date of any year, as Postgres reads it: years of a calendar repeat after 400."""
+    cycles, rest = divmod(number, 146_097)
+    day = dt.date(1970, 1, 1) + dt.timedelta(days=rest)
+    year = day.year + 400 * cycles
+    return f"{year if year > 0 else 1 - year:04}-{day:%m-%d}{' BC' * (year <= 0)}"
+
+
+def _as_integers(column: Any) -> Any:
+    """Dates and moments as numbers of days or microseconds."""
+    kind = column.type
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        return column
+    stored = pa.int32() if pa.types.is_date(kind) else pa.int64()
+    return pa.chunked_array([chunk.view(stored) for chunk in column.chunks], stored)
+
+
+def in_postgres(kind: str, value: Any) -> bool:
+    """Whether Postgres has a value: text without zeros."""
+    return is_text(kind, value) and not (isinstance(value, bytes) and 0 in value)
+
+
 _UNTYPED = frozenset({"text", "number", "uuid"})  # whose text is what the engine has of them
 _SQLITE = _UNTYPED | {"small", "integer", "real", "double"}  # true is 1 there
 _SQLITE_IDS = _UNTYPED | {"integer"}
@@ -186,4 +291,6 @@ ENGINES: dict[str, Engine] = {
     "spark, connect": Engine(
         frames(lambda spark: spark.connect), _SPARK, marks=[pytest.mark.thorough]
     ),
+    "postgres": Engine(postgres, holds=in_postgres),
+    "ibis, postgres": Engine(ibis_postgres, holds=in_postgres),
 }

@@ -21,6 +21,7 @@ from hushtable.errors import DataError, NoisyRowsWarning, OptionError
 from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_table
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.counting.readers.paths import files_of, names_files
+from hushtable.kernel.counting.readers.server import identities_of
 from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
 from hushtable.release import Release
@@ -100,7 +101,7 @@ def read_stand_in(
 
 def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, private: Any) -> StandIn:
     paths = files_of(proxy)
-    _check_apart(proxy, private, [Source.of(path) for path in paths])
+    _check_apart(proxy, private, _sources(proxy))
     if not public:
         raise OptionError(f"a proxy must be public: say so with {_PUBLIC}, or give a release")
     columns = code_table(proxy, schema, csv)
@@ -119,9 +120,13 @@ def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, priva
     return StandIn(columns, f"{name}{more}, public", told)
 
 
+def _sources(data: Any) -> list[Source]:
+    return [*map(Source.of, files_of(data)), *map(Source.of_table, identities_of(data))]
+
+
 def _check_apart(proxy: Any, private: Any, files: Sequence[Source]) -> None:
     """Refuse the private table itself, whatever paths lead to it."""
-    secret = [Source.of(path) for path in files_of(private)]
+    secret = _sources(private)
     if _is_same_table(proxy, private) or any(a.is_same(b) for a in files for b in secret):
         raise OptionError(
             "the proxy is the table that is about to be published: trying mechanisms on it would be"
@@ -131,7 +136,7 @@ def _check_apart(proxy: Any, private: Any, files: Sequence[Source]) -> None:
         dataset = dataset_from(file)
         if dataset is not None:
             raise OptionError(
-                f"the proxy is, or stands where there was, a file that the private table"
+                f"the proxy is, or stands where there was, what the private table"
                 f" {dataset!r} was published from: give a public table, or an earlier release"
             )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -28,13 +28,14 @@ from hushtable.kernel.counting.readers.parquet import open_parquet
 from hushtable.kernel.counting.readers.paths import TableIn, find_files, names_files
 from hushtable.kernel.counting.readers.readable import readable
 from hushtable.kernel.counting.readers.records import LostRecords
+from hushtable.kernel.counting.readers.server import is_server, server_table
 from hushtable.kernel.counting.readers.sqlite import sqlite_table
-from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.readers.values import id_text, value_text
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
+from hushtable.text import plain
 
 _Result = TypeVar("_Result")
 
@@ -53,6 +54,7 @@ SETTINGS = (
     "SET Calendar = 'gregorian'",
 )
 """Of every engine that encodes rows, wherever it is."""
+_STOPS_SERVER = "hush_stop"
 
 
 @contextmanager
@@ -71,7 +73,7 @@ def open_table(
     """
     import ibis
 
-    with spill_folder() as spill:
+    with spill_folder() as spill, ExitStack() as held:
         # Extensions are never fetched: counting must not talk to anyone.
         connection = ibis.duckdb.connect(
             temp_directory=str(spill),
@@ -84,7 +86,7 @@ def open_table(
             _hide_progress(connection.con)
             connection.con.execute("; ".join(SETTINGS))
             with silent_engine("the table could not be opened"):
-                table = _any_table(connection, data, columns, form or CsvFormat(), ids, lost)
+                table = _any_table(connection, data, columns, form or CsvFormat(), ids, lost, held)
             yield table
         finally:
             connection.disconnect()
@@ -113,9 +115,15 @@ def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
         return found.result()
     except KeyboardInterrupt:
         while worker.is_alive():  # it may be between two queries
-            table.get_backend().con.interrupt()
+            _stop(table.get_backend())
             worker.join(0.1)
         raise
+
+
+def _stop(connection: Any) -> None:
+    """Stop what the engine does, and a server whose rows it waits for."""
+    connection.con.interrupt()
+    getattr(connection, _STOPS_SERVER, lambda: None)()
 
 
 def _tell_progress(table: Any, tell: Listener) -> None:
@@ -149,15 +157,18 @@ def _any_table(
     form: CsvFormat,
     ids: Collection[str],
     lost: LostRecords | None,
+    held: ExitStack,
 ) -> Any:
     import ibis
 
     if is_spark(data):
         raise DataError(_ON_SPARK)
+    if is_server(data):
+        return _open_server(connection, data, columns, ids, held)
     if names_files(data):
         return _open_files(connection, data, columns, form, ids, lost)
     if isinstance(data, ibis.Table):
-        return _open_ibis(connection, data, columns, ids)
+        return _open_ibis(connection, data, columns, ids, held)
     with silent_engine("the table in memory could not be converted to Arrow"):
         return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
 
@@ -171,6 +182,10 @@ def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
     if is_spark(data):
         raise DataError(_ON_SPARK)
+    if is_server(data):
+        from hushtable.kernel.counting.readers.postgres.table import postgres_names
+
+        return postgres_names(server_table(data))
     if names_files(data):
         paths = _checked_files(data)
         path = paths[0]
@@ -302,7 +317,20 @@ def _texts(values: Any, text: Callable[[Any], str | None]) -> Any:
     return pa.array([text(value) for value in values], pa.large_string())
 
 
-def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+def _open_server(
+    connection: Any, data: Any, columns: Sequence[str], ids: Collection[str], held: ExitStack
+) -> Any:
+    """A table of a database server, of which every reading is of one state."""
+    from hushtable.kernel.counting.readers.postgres.table import open_postgres
+
+    reading = open_postgres(server_table(data), columns, ids, held)
+    setattr(connection, _STOPS_SERVER, reading.stop)
+    return _register(connection, reading.stream, columns)
+
+
+def _open_ibis(
+    connection: Any, table: Any, columns: Sequence[str], ids: Collection[str], held: ExitStack
+) -> Any:
     """A DuckDB table is counted where it is; of others, the columns are streamed over.
 
     Engines differ in what they cast and when they fail, so that encoding runs in DuckDB only.
@@ -314,9 +342,18 @@ def _open_ibis(connection: Any, table: Any, columns: Sequence[str], ids: Collect
     with silent_engine("the Ibis table could not be read from its engine"):
         if engine == "sqlite":
             return _register(connection, sqlite_table(needed, columns, ids), columns)
-        declared = readable(needed.schema().to_pyarrow().empty_table(), columns).schema
-        stream = Stream(declared, lambda: readable(needed.to_pyarrow_batches(), columns, ids))
-        return _register(connection, stream, columns)
+        if engine == "postgres":
+            from hushtable.kernel.counting.readers.postgres.ibistable import open_ibis_postgres
+
+            reading = open_ibis_postgres(table, columns, ids, held)
+            setattr(connection, _STOPS_SERVER, reading.stop)
+            return _register(connection, reading.stream, columns)
+        if engine == "polars":
+            frame = _arrow(table.get_backend().compile(table), columns, ids)
+            return _register(connection, readable(frame, columns, ids), columns)
+    raise DataError(
+        f"Ibis tables of {plain(engine)} are not read: export this one to Parquet, and give that"
+    )
 
 
 def _own_table(table: Any) -> Any:

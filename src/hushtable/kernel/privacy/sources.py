@@ -1,15 +1,17 @@
-"""Files that private tables were published from: none of them is ever a public stand-in.
+"""Where private tables were published from: none of these is ever a public stand-in.
 
 A mechanism may be chosen by trying it on public rows; tried on the private ones, the choice would
 be paid by nobody. So the user's state folder lists every file that was spent on, one JSON object in
 a line. It is the owner's alone: neither a ledger nor a release says where its table was. A file is
-known again by its place, and by its number on the disk whatever its names are.
+known again by its place, and by its number on the disk whatever its names are; a table of a server
+by numbers that the server gives it.
 
 The list guards against mistakes, not against an owner who copies a table and calls it public.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -22,6 +24,8 @@ from hushtable.errors import LedgerError
 from hushtable.kernel.privacy.anchor import state_folder
 
 LIST = "sources.jsonl"
+
+_NO_DISK = -2
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ class Source:
         """The file that a path leads to."""
         status = os.stat(path)
         return cls(os.path.realpath(path), status.st_dev, status.st_ino)
+
+    @classmethod
+    def of_table(cls, identity: str) -> Source:
+        """A table of a server, by what is known of it whatever its address is."""
+        number = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:6], "big")
+        return cls(identity, _NO_DISK, number)
 
     def is_same(self, other: Source) -> bool:
         """Whether two files are one, or stand in one place."""

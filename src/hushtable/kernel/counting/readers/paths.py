@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.engines.clusters import SparkTable, cluster_table, is_address
+from hushtable.kernel.counting.readers.server import is_server, server_table
 from hushtable.kernel.counting.silence import raise_alone
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -34,9 +35,11 @@ class TableIn:
 
 
 def table_in(data: Any, name: str | None) -> Any:
-    """The table of this name in a file or a cluster; without a name, the data as they are."""
+    """The table of this name in a file, server or cluster; without a name, the data as they are."""
     if is_address(data):
         return cluster_table(data, name)
+    if is_server(data):
+        return server_table(data, name)
     if name is None:
         return data
     if not isinstance(name, str) or not names_files(data) or isinstance(data, TableIn):
@@ -46,7 +49,7 @@ def table_in(data: Any, name: str | None) -> Any:
 
 def names_files(data: Any) -> bool:
     """Whether a table is given by where its files are."""
-    if is_address(data):
+    if is_address(data) or is_server(data):
         return False
     if isinstance(data, str | Path | TableIn):
         return True

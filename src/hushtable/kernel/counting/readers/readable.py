@@ -134,12 +134,14 @@ def _texts(column: Any, mark: str) -> Any:
             middle = len(raw) // 2
             return pa.concat_arrays([_texts(raw[:middle], mark), _texts(raw[middle:], mark)])
         values = (value.as_py() for value in raw)
-        decoded = [None if value is None else _decoded(value, mark) for value in values]
-        return pa.array(decoded, pa.large_string())
+        return pa.array([decoded(value, mark) for value in values], pa.large_string())
 
 
-def _decoded(value: bytes, mark: str) -> str:
-    return _BROKEN.sub(mark, value.decode("utf-8", "surrogateescape"))
+def decoded(value: bytes | None, mark: str, encoding: str = "utf-8") -> str | None:
+    """Text of bytes, with a mark for each of those that are none."""
+    if value is None:
+        return None
+    return _BROKEN.sub(mark, value.decode(encoding, "surrogateescape"))
 
 
 def _decimals(column: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Tables of Postgres, streamed over Arrow by the database's own driver for it."""
