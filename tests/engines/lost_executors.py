@@ -1,8 +1,8 @@
 """Count on a small cluster whose executors are killed meanwhile; run by test_spark.py.
 
 The table has other rows whenever it is read, and always as many. Prints how often it was counted,
-and how many rows were, as JSON: for an executor that dies while rows are read, and for one that
-dies when parts have been added up, and takes along what others still need.
+and how many rows were, as JSON: for an executor that dies when some parts have been added up, and
+takes along what the others need, and for one that dies while rows are read.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ def main(folder: Path) -> None:
     schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": [attribute]})
     given = settings(folder) | {
         "spark.executor.memory": "512m",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # each of the two has work to do
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "600s",
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.sql.shuffle.partitions": str(PARTS),
         # Newer versions can find out by themselves that what they compute again is different.
@@ -102,7 +104,6 @@ def main(folder: Path) -> None:
 
         builder = SparkSession.builder.master("local-cluster[2,1,1024]")
         session = builder.config(map=given).getOrCreate()
-        found = {"reading": counted(session, schema, dies_once(f"{folder}/reading", 3))}
         send, die = tasks.send_sums, dies_once(f"{folder}/adding", PARTS - 1)
 
         def sums(payloads: Any, sender: Any, buckets: int) -> Iterator[Any]:
@@ -110,7 +111,9 @@ def main(folder: Path) -> None:
             die()
 
         tasks.send_sums = sums
-        found["adding"] = counted(session, schema, lambda: None)
+        found = {"adding": counted(session, schema, lambda: None)}
+        tasks.send_sums = send
+        found["reading"] = counted(session, schema, dies_once(f"{folder}/reading", 3))
         session.stop()
     print(json.dumps(found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -219,6 +220,27 @@ def test_a_task_that_fails_at_first_counts_once(
     again = frame.mapInArrow(failing_once(flags), frame.schema)
     assert cells(again, schema) == cells(table, schema)
     assert len(list(flags.iterdir())) == 3, "each task failed"
+
+
+def test_a_killed_executor_neither_loses_nor_repeats_rows(tmp_path: Path) -> None:
+    """The table has other rows whenever it is read; what was lost is not read again for a part."""
+    spark()  # or the reason why there is none
+    script = Path(__file__).with_name("lost_executors.py")
+    environment = dict(os.environ) | {"PYTHONPATH": str(script.parent.parent.parent)}
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=1800,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {of: counted["rows"] for of, counted in found.items()} == {
+        "adding": 20_000,
+        "reading": 20_000,
+    }
+    assert found["adding"]["times"] == 2, "the first count was torn"
 
 
 def test_no_value_is_printed_when_a_table_cannot_be_read(
