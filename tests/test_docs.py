@@ -15,6 +15,7 @@ import pytest
 from hushtable.cli.main import run
 from hushtable.families import MECHANISMS
 from hushtable.generators import census, census_schema
+from tests.engines import postgres_server
 from tests.shared_sizes import some_of
 from tests.web.serving import started
 
@@ -34,6 +35,21 @@ def run_command(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not stopped.value.code, line
 
 
+def put_into_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The census as a table of a server, which is known as a service."""
+    import adbc_driver_postgresql.dbapi as adbc
+
+    folder = postgres_server.server_folder()
+    service = {"host": folder, "dbname": "postgres", "user": "owner"}
+    lines = [f"{name}={value}" for name, value in service.items()]
+    Path("services").write_text("\n".join(["[town]", *lines, ""]))
+    monkeypatch.setenv("PGSERVICEFILE", "services")
+    monkeypatch.setenv("PGPASSWORD", postgres_server.PASSWORD)
+    people, address = pq.read_table("census.parquet"), postgres_server.address()
+    with adbc.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("people", people, mode="replace")
+
+
 def look_at_page(line: str) -> None:
     """Start a server, ask it for its page, and stop it."""
     client = httpx.Client(follow_redirects=True, timeout=None)
@@ -51,9 +67,11 @@ def test_the_code_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    if page.stem == "README":  # speaks of a census that its reader has
+    if page.stem in ("README", "databases"):  # speak of a census that their reader has
         pq.write_table(census(2000), "census.parquet")
         census_schema().save("census.toml")
+    if page.stem == "databases":
+        put_into_postgres(monkeypatch)
     names: dict[str, Any] = {}
     for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "python":

@@ -671,3 +671,18 @@ def test_no_moment_is_so_far_away_that_it_warns(value: float, tmp_path: Path) ->
     frame = pd.DataFrame({"at": [0.0, value]})
     pyreadstat.write_sav(frame, str(tmp_path / "t.sav"), variable_format={"at": "DATETIME20"})
     assert counted(tmp_path / "t.sav", HOURS) == {0: 1, 24: 1}
+
+
+def test_what_only_a_connection_of_ibis_sees_is_counted_too(tmp_path: Path) -> None:
+    """Another connection would not see rows that are not committed, nor temporary tables."""
+    write_sqlite(tmp_path / "t.sqlite", ROWS[:3])
+    backend = ibis.sqlite.connect(tmp_path / "t.sqlite")
+    people = backend.table("people")
+    assert counted(people, SCHEMA) == slow_counts(ROWS[:3], SCHEMA)
+    backend.con.execute("INSERT INTO people VALUES (0, 0.0, 'clerk')")
+    assert counted(people, SCHEMA) == slow_counts([*ROWS[:3], ROWS[0]], SCHEMA)
+    backend.con.rollback()
+    backend.con.execute("CREATE TEMP TABLE PEOPLE AS SELECT * FROM main.people LIMIT 1")
+    backend.con.commit()
+    assert counted(people, SCHEMA) == slow_counts(ROWS[:1], SCHEMA)
+    backend.disconnect()

@@ -15,7 +15,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 import pytest
-from postgres_server import PASSWORD, address, connected, server_folder
+from tests.engines.postgres_server import PASSWORD, address, connected, server_folder
 
 import hushtable as ht
 from hushtable.errors import DataError, OptionError

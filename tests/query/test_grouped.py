@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -164,6 +165,41 @@ def test_the_ends_of_every_group_are_as_far_as_noise_goes(release: Release, aggr
     assert tried >= 4 or "FILTER (WHERE TRUE)" in aggregate
 
 
+def test_intervals_of_bins_hold_their_values_where_nobody_is(release: Release) -> None:
+    """Below zero, the least sum that bins allow is more than the largest."""
+    rows = rows_of(release, "SUM(pay)", "WHERE town > 4 AND age > 11")
+    for found in (one_by_one(rows), at_once(rows)):
+        for level in (0.1, 0.5, 0.95):
+            low, high = found.bounds(level)
+            assert np.all((low <= found.values) & (found.values <= high))
+
+
+def test_ratios_that_noise_leaves_alone_hold_the_truth(tmp_path: Path) -> None:
+    """Of a small group beside a large one, the last bits are rounded: the truth is not outside for
+    that."""
+    random, rows = np.random.default_rng(5), 200_000
+    town, age = random.integers(0, 8, rows), random.integers(10, 18, rows)
+    town[1000:] = 0
+    release = ht.publish(
+        pa.table({"town": town, "age": age, "pay": np.zeros(rows, int)}),
+        SCHEMA,
+        epsilon="99",
+        mechanism="marginals",
+        settings={"tables": "town+age"},
+        out=tmp_path / "r",
+        ledger=tmp_path / "ledger",
+        entropy=SeededEntropy(7),
+    )
+    people = [age[town == code] for code in range(8)]
+    means, shares = [of.mean() for of in people], [(of < 13).mean() for of in people]
+    share = "COUNT(*) FILTER (WHERE age < 13) / COUNT(*)"
+    for aggregate, truth in (("AVG(age)", means), (share, shares)):
+        asked = rows_of(release, aggregate, "")
+        for found in (one_by_one(asked), at_once(asked)):
+            low, high = (ends[:8] for ends in found.bounds(0.95))
+            assert np.all((low <= truth) & (truth <= high)) and np.all(high - low < 1e-9)
+
+
 @pytest.mark.parametrize("factors", [(1.0, -2.5, 0.25), (0.0, 3.0, -1.0)])
 def test_a_question_with_other_factors_has_the_noise_of_that_question(
     release: Release, factors: tuple[float, ...]
@@ -247,3 +283,30 @@ def test_a_ladder_finds_where_a_straight_line_leaves_the_noise(
         assert side * (end * count - total) >= noise(end) - 0.1 - 1e-9
         inside = end - side * 0.05 * abs(end - total / count)
         assert side * (inside * count - total) <= noise(inside) + 0.1
+
+
+def test_a_ladder_without_noise_ends_at_the_ratio_itself() -> None:
+    """What is left of rounding is no reason to go as far as ratios can."""
+    totals, counts = (
+        np.array([1833.0, 1.0, 22.0, 1831.0, 70.0, 7.0]),
+        np.array([412.0, 49, 7, 409, 97, 11]),
+    )
+    ends = Ladder(lambda ratio: 0.0, 0.0, (0.0, 9.0)).excluded(totals, counts, (-1, 1))
+    for side in (-1, 1):
+        assert ends[side] == pytest.approx(totals / counts)
+
+
+def test_a_ladder_is_as_fine_where_ratios_are_far_from_zero() -> None:
+    """Of a million and a few the ends are as near as of a few."""
+    far = 1_000_000.0
+
+    def noise(ratio: float) -> float:
+        return math.hypot(3.0, 9.0 * (ratio - far))
+
+    counts = np.linspace(100.0, 400.0, 20)
+    totals = counts * (far + np.linspace(0.0, 3.0, 20))
+    ladder = Ladder(noise, 10.0, (far - 5.0, far + 10.0))
+    for side, ends in ladder.excluded(totals, counts, (-1, 1)).items():
+        for total, count, end in zip(totals, counts, ends, strict=True):
+            gone = side * (end * count - total)
+            assert noise(end) * (1 - 1e-6) <= gone <= noise(end) * 1.02

@@ -17,6 +17,7 @@ import hushtable as ht
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.web.exchange import Asked, Reply
 from hushtable.web.page import download_csv, download_parquet, page, refusal
+from hushtable.web.rendering import at_most
 from tests.web.shared_releases import HOSTILE, publish_town
 
 ALLOWED = {"application/json", "module"}
@@ -201,3 +202,16 @@ def test_a_refusal_page_escapes_its_line() -> None:
     reply = refusal(asked(), HOSTILE[0], 503)
     assert reply.status == 503
     assert not shown(reply).all("script")
+
+
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (2.93e-30, "3·10<sup>−30</sup>"),
+        (9.01e-10, "1·10<sup>−9</sup>"),
+        (2.0**-4, "7·10<sup>−2</sup>"),
+        (0.0, "0·10<sup>0</sup>"),
+    ],
+)
+def test_a_bound_is_rounded_upwards(bound: float, text: str) -> None:
+    assert at_most(bound) == text

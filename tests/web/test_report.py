@@ -107,7 +107,9 @@ def test_its_numbers_are_those_of_the_release(town: ht.Release, tmp_path: Path) 
 def test_nothing_in_it_runs_or_is_loaded(hostile: ht.Release, tmp_path: Path) -> None:
     page = reported(hostile, tmp_path)
     assert "<script" not in page.source and "<img src=x" not in page.source
-    known = "html head meta title style body main header section h1 h2 h3 p strong em bdi span div"
+    known = (
+        "html head meta title style body main header section h1 h2 h3 p strong em sup bdi span div"
+    )
     known += " dl dt dd ul li table thead tbody tr th td figure img figcaption details summary"
     assert {tag for tag, _ in page.tags} <= {*known.split(), "pre", "code"}
     names = {name for _, attributes in page.tags for name in attributes}

@@ -10,12 +10,19 @@ from typing import Any
 from hushtable.web import tasks, worker
 from hushtable.web.exchange import Asked, Reply
 
-TASKS = ("sleep", "grow", "die", "large", "noisy", "fail", "echo")
+TASKS = ("sleep", "compute", "grow", "die", "large", "noisy", "fail", "echo")
 
 
 def sleep(release: Any, asked: Asked) -> Reply:
     time.sleep(float(asked.query[0][1]))
     return _reply("awake")
+
+
+def compute(release: Any, asked: Asked) -> Reply:
+    end = time.process_time() + float(asked.query[0][1])
+    while time.process_time() < end:
+        pass
+    return _reply("computed")
 
 
 def grow(release: Any, asked: Asked) -> Reply:

@@ -26,13 +26,13 @@ from starlette.routing import BaseRoute, Route
 from hushtable.errors import OptionError
 from hushtable.web.exchange import Asked, Reply
 from hushtable.web.guards import ALWAYS, Guard, Headers
+from hushtable.web.lanes import Lanes
 from hushtable.web.limits import Limits
 from hushtable.web.openapi import description
 from hushtable.web.shelf import Shelf
 from hushtable.web.static_files import BUNDLE, is_static, static_file
 from hushtable.web.tasks import INDEX, TASKS, identity, refused
 from hushtable.web.turns import Busy
-from hushtable.web.workers import Pool
 
 RETRY = "5"
 """Seconds after which a client that was sent away may come back."""
@@ -71,12 +71,12 @@ def _from_environment() -> Settings:
 
 def site(shelf: Shelf, settings: Settings, more: tuple[BaseRoute, ...] = ()) -> Starlette:
     """An ASGI application for a shelf, with more routes of the caller's own."""
-    pool = Pool(settings.limits)
-    pages = _Pages(shelf, settings, pool)
+    lanes = Lanes(settings.limits)
+    pages = _Pages(shelf, settings, lanes)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(pool.warm_up())
+        warming = asyncio.ensure_future(lanes.warm_up())
         # The script of the charts takes a second to put together, once.
         bundling = asyncio.ensure_future(asyncio.to_thread(static_file, BUNDLE))
         yield
@@ -84,7 +84,7 @@ def site(shelf: Shelf, settings: Settings, more: tuple[BaseRoute, ...] = ()) -> 
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await pool.close()
+        await lanes.close()
 
     routes = [
         Route("/", pages.index),
@@ -118,7 +118,7 @@ class _Pages:
 
     shelf: Shelf
     settings: Settings
-    pool: Pool
+    lanes: Lanes
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"ok": True})
@@ -178,7 +178,7 @@ class _Pages:
         return answer
 
     async def _ask(self, request: Request, asked: Asked, mark: str | None = None) -> Response:
-        answering = asyncio.ensure_future(self.pool.ask(asked, self._client(request)))
+        answering = asyncio.ensure_future(self.lanes.ask(asked, self._client(request)))
         leaving = asyncio.ensure_future(_left(request))
         try:
             await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)

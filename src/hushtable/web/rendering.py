@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import ROUND_CEILING, Context, Decimal
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from hushtable.text import plain
 from hushtable.web.exchange import Reply
 
 HTML = "text/html; charset=utf-8"
+_ONE_DIGIT_UP = Context(prec=1, rounding=ROUND_CEILING)
 
 
 def render(template: str, *, status: int = 200, **values: Any) -> Reply:
@@ -33,7 +35,18 @@ def _templates() -> Environment:
     )
     templates.filters["raw_value"] = _RawValue
     templates.filters["data"] = data_block
+    templates.filters["at_most"] = at_most
     return templates
+
+
+def at_most(bound: float) -> Markup:
+    """A small bound, rounded up to one digit.
+
+    >>> at_most(2.93e-30)
+    Markup('3·10<sup>−30</sup>')
+    """
+    digit, exponent = Decimal(bound).normalize(_ONE_DIGIT_UP).as_tuple()[1:]
+    return Markup("{}·10<sup>{}</sup>").format(digit[0], str(exponent).replace("-", "−"))
 
 
 class _RawValue(str):

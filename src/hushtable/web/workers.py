@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -25,7 +26,11 @@ _LOOKS = 0.1
 """Seconds between two looks at a worker's memory."""
 _START = 60.0
 """Seconds that a worker may take to start."""
-MOST_ANSWERS = 2_000
+LOW_PRIORITY = 15 if os.name == "posix" else 16384
+"""Of processes for heavy questions, as the system counts priorities."""
+WORKER = "hushtable.web.worker"
+"""What a worker runs."""
+MOST_ANSWERS = 20_000
 """A worker that gave so many is replaced, so that whatever it holds on to is not for ever."""
 
 
@@ -51,7 +56,7 @@ class Worker:
     """Whether it has replied to all that it was asked."""
 
     @classmethod
-    async def start(cls, module: str) -> Worker:
+    async def start(cls, module: str, low_priority: bool = False) -> Worker:
         """Start one, and wait until it can be asked."""
         process = await asyncio.create_subprocess_exec(
             # -P: a file in the folder where the server was started is no module of ours.
@@ -64,6 +69,9 @@ class Worker:
         )
         worker = cls(process)
         try:
+            if low_priority:
+                with suppress(psutil.Error):  # it ended, which is noticed below
+                    psutil.Process(process.pid).nice(LOW_PRIORITY)
             assert process.stdout is not None
             await asyncio.wait_for(process.stdout.readexactly(1), _START)
         except BaseException as problem:
@@ -117,6 +125,13 @@ class Worker:
             return
         await asyncio.Event().wait()  # it ended: whoever reads from it notices
 
+    def work(self) -> float:
+        """The seconds of a core that it has had, which others beside it do not make longer."""
+        with suppress(psutil.Error):  # it ended: what it had is not known
+            times = psutil.Process(self.process.pid).cpu_times()
+            return float(times.user + times.system)
+        return 0.0
+
     def is_fresh(self, limits: Limits) -> bool:
         """Whether it may go on: it lives, and has not grown old or large."""
         if self.process.returncode is not None or self.answers >= MOST_ANSWERS:
@@ -150,8 +165,11 @@ class Pool:
     """The workers of a server, and the questions that wait for one."""
 
     limits: Limits
-    module: str = "hushtable.web.worker"
-    """What a worker runs."""
+    module: str = WORKER
+    took: Callable[[str, float], None] = lambda client, seconds: None
+    """Told how many seconds of a core a client's question took."""
+    low_priority: bool = False
+    """Whether other processes go before these."""
     _idle: list[Worker] = field(default_factory=list)
     _all: set[Worker] = field(default_factory=set)
     _asks: set[asyncio.Future[Reply]] = field(default_factory=set)
@@ -185,7 +203,11 @@ class Pool:
         worker = None
         try:
             worker = self._idle.pop() if self._idle else await self._start()
-            reply = await worker.ask(asked, self.limits)
+            before = worker.work()
+            try:
+                reply = await worker.ask(asked, self.limits)
+            finally:
+                self.took(client, worker.work() - before)
         except Gone as problem:
             return refused(asked, str(problem), problem.status)
         finally:
@@ -194,7 +216,7 @@ class Pool:
         return reply
 
     async def _start(self) -> Worker:
-        worker = await Worker.start(self.module)
+        worker = await Worker.start(self.module, self.low_priority)
         self._all.add(worker)
         return worker
 

@@ -430,8 +430,8 @@ ERROR_BARS = [
     Mutant(
         "a ratio that is not possible",
         "query/statistics/ratio.py",
-        "high = max(min(self._end(self.ratio.top.high, level, 1), most), least)",
-        "high = min(self._end(self.ratio.top.high, level, 1), most)",
+        "return min(low, self.value), max(high, self.value)",
+        "return low, high",
         (f"{STATISTICS}::test_a_ratio_is_possible_though_the_noisy_one_is_not",),
     ),
     Mutant(

@@ -27,7 +27,13 @@ from hushtable.query.law import NoiseSum, farther_end
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.ladder import Ladder
 from hushtable.query.statistics.linear import Linear
-from hushtable.query.statistics.ratio import FOR_COUNT, Ends, Ratio, RatioLaw
+from hushtable.query.statistics.ratio import (
+    FOR_COUNT,
+    Ends,
+    Ratio,
+    RatioLaw,
+    unrounded_ends,
+)
 from hushtable.query.weighing import (
     WeighedBox,
     Weighing,
@@ -156,6 +162,14 @@ def _outwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return low - _ROUNDING * np.abs(low), high + _ROUNDING * np.abs(high)
 
 
+def _around(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Ends with the values between them, where there are any.
+
+    Where bins have noisy counts below zero, the ends may have changed places.
+    """
+    return np.fmin(low, values), np.fmax(high, values)
+
+
 @dataclass(frozen=True, eq=False)
 class GroupedSums:
     """Sums of binned values by group: the least and the largest that the bins allow."""
@@ -190,7 +204,8 @@ class GroupedSums:
                 for end in (self.linear.low, self.linear.high)
             ]
             low, high = (values + self.linear.offset for values in self._ends)
-            self._known[confidence] = _outwards(low - margins[0][which], high + margins[1][which])
+            ends = low - margins[0][which], high + margins[1][which]
+            self._known[confidence] = _outwards(*_around(self.values, *ends))
         return self._known[confidence]
 
 
@@ -276,9 +291,11 @@ class GroupedRatios:
             low, high = np.empty((2, len(self.counts)))
             for kind, law in enumerate(self._kinds):
                 rows = self._rows(kind)
-                low[rows], high[rows] = self._ends(law, rows, confidence)
+                ends = self._ends(law, rows, confidence)
+                low[rows], high[rows] = unrounded_ends(*ends, law.possible)
             offset = self.ratio.offset
-            self._known[confidence] = _outwards(low + offset, high + offset)
+            around = _around(self.values, low + offset, high + offset)
+            self._known[confidence] = _outwards(*around)
         return self._known[confidence]
 
     def _ends(

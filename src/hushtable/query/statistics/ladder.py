@@ -62,7 +62,8 @@ class Ladder:
         if math.isfinite(bound) and excess(bound) <= 0:
             return bound
         inside = total / count
-        return excluded_beyond(excess, inside, self.noise(inside) / count, side)
+        # By what is left of rounding too: without noise, a step of nothing would get nowhere.
+        return excluded_beyond(excess, inside, abs(excess(inside)) / count, side)
 
     def _rungs(
         self, totals: Floats, counts: Floats, sides: tuple[int, ...]
@@ -84,8 +85,12 @@ class Ladder:
         return rungs, np.array([known[place] for place in rungs.tolist()])
 
     def _step(self, place: float, height: float, ratios: Floats) -> float:
-        """So far that what is between is overstated by little; rounding must not hide it."""
-        least = 1e-5 * max(abs(place), float(np.ptp(ratios)), 1e-9)
+        """So far that what is between is overstated by little; rounding must not hide it.
+
+        Ratios may be far from zero and close together, as years are.
+        """
+        width = min(self.possible[1] - self.possible[0], abs(place))
+        least = max(1e-5 * max(width, float(np.ptp(ratios)), 1e-9), 1e-12 * abs(place))
         return max(2 * _COARSE * height / self.reach, least)
 
 

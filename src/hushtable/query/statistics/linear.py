@@ -97,10 +97,14 @@ class BinnedLaw:
         return farther_end(self.value, self.ends(confidence))
 
     def ends(self, confidence: float) -> tuple[float, float]:
-        """From the least sum, less its noise, to the largest and its noise: each misses half."""
+        """From the least sum, less its noise, to the largest and its noise: each misses half.
+
+        Where noisy counts are below zero these may change places: the value is between them.
+        """
         low, below = _side(self.reader, self.linear.low, confidence, 0)
         high, above = _side(self.reader, self.linear.high, confidence, 1)
-        return low - below + self.linear.offset, high + above + self.linear.offset
+        low, high = low - below + self.linear.offset, high + above + self.linear.offset
+        return min(low, self.value), max(high, self.value)
 
 
 def _side(

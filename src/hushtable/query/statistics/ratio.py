@@ -40,6 +40,8 @@ from hushtable.query.weighing import (
 # How closely an end is found, beside how far it is away.
 _CLOSE = 1e-3
 _STEPS = 40
+# Ends are moved out by this part of the largest ratio: their last bits are not those of the answer.
+_ROUNDING = 1e-12
 # The part of the chance of missing that is for C to be off by more than there is of it.
 FOR_COUNT = 0.1
 
@@ -144,9 +146,15 @@ class RatioLaw:
             low, high = least, most
         else:
             level = 1 - (1 - FOR_COUNT) * miss
-            low = min(max(self._end(self.ratio.top.low, level, -1), least), most)
-            high = max(min(self._end(self.ratio.top.high, level, 1), most), least)
-        return low + self.ratio.offset, high + self.ratio.offset
+            low = max(self._end(self.ratio.top.low, level, -1), least)
+            high = min(self._end(self.ratio.top.high, level, 1), most)
+        sides = unrounded_ends(np.array(low), np.array(high), (least, most))
+        low, high = (float(side) + self.ratio.offset for side in sides)
+        if math.isnan(self.value):
+            return low, high
+        # Both may lie beyond what is possible; where noisy counts of bins are below zero, the ends
+        # may have changed places.
+        return min(low, self.value), max(high, self.value)
 
     def _end(self, top: Weighing, confidence: float, side: int) -> float:
         """The ratio beyond which all are excluded, on one side of the answer."""
@@ -171,6 +179,20 @@ class RatioLaw:
 
     def _difference(self, top: Weighing, ratio: float) -> Weighing:
         return (*top, *scaled(self.ratio.bottom, -ratio))
+
+
+def unrounded_ends(low: Floats, high: Floats, possible: Ends) -> tuple[Floats, Floats]:
+    """Ends moved out by what rounding of S and C may have moved them in, within what is possible.
+
+    S is a sum of values of which some may be far larger than it. What is possible is not rounded.
+    """
+    least, most = possible
+    largest = max((abs(end) for end in possible if math.isfinite(end)), default=0.0)
+    below, above = (
+        np.where((end == least) | (end == most), 0.0, _ROUNDING * np.maximum(np.abs(end), largest))
+        for end in (low, high)
+    )
+    return np.maximum(low - below, least), np.minimum(high + above, most)
 
 
 def excluded_beyond(

@@ -27,16 +27,46 @@ _VIRTUAL = 2  # how SQLite marks a column that it computes whenever it is read
 
 
 def sqlite_table(table: Any, columns: Sequence[str], ids: Collection[str] = ()) -> Any:
-    """An Arrow table of text with the rows of an Ibis table of SQLite, whose columns are these.
+    """The rows of an Ibis table of SQLite, whose columns are these, as text.
 
-    It is fetched at once: only the thread that opened a connection may use it.
+    Only the thread that opened a connection may use it. A table of a file is therefore streamed
+    through another connection; what only Ibis' own can see, or work out, is fetched at once.
     """
     import ibis
     import pyarrow as pa
 
-    connection, source = table.get_backend().con, ibis.to_sql(table, dialect="sqlite")
-    batches = _batches(connection, table.columns, f"({source})", columns, ids)
-    return pa.Table.from_batches(list(batches), _schema(len(columns)))
+    connection, source = table.get_backend().con, f"({ibis.to_sql(table, dialect='sqlite')})"
+    file, schema = _file_of(table, connection), _schema(len(columns))
+
+    def batches() -> Iterator[Any]:
+        with closing(_connection(file)) as own:
+            yield from _batches(own, table.columns, source, columns, ids)
+
+    if file:
+        return Stream(schema, batches)
+    fetched = _batches(connection, table.columns, source, columns, ids)
+    return pa.Table.from_batches(list(fetched), schema)
+
+
+_IS_TABLE = (
+    "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?)"
+    " AND NOT EXISTS (SELECT 1 FROM temp.sqlite_master WHERE name = ? COLLATE NOCASE)"
+)
+
+
+def _file_of(table: Any, connection: Any) -> str:
+    """Where another connection can read the columns of a stored table; nowhere, if it cannot."""
+    from ibis.expr.operations import DatabaseTable, Field, Project
+
+    node = table.op()
+    stored = isinstance(node, Project) and isinstance(node.parent, DatabaseTable)
+    if not stored or not all(isinstance(column, Field) for column in node.values.values()):
+        return ""
+    ((is_table,),) = connection.execute(_IS_TABLE, [node.parent.name] * 2)
+    files = {name: file for _, name, file in connection.execute("PRAGMA database_list")}
+    alone = files.keys() <= {"main", "temp"} and not connection.in_transaction
+    file = files["main"] if is_table and alone else ""
+    return f"{Path(file).as_uri()}?mode=ro" if file else ""
 
 
 def open_sqlite(path: str, table: str | None) -> FileTable:
@@ -99,12 +129,17 @@ def _opened(path: str) -> Iterator[Any]:
     with silent_engine(_UNREADABLE.format(path)):
         ahead, before = _writes_ahead(place), _written(place)
         uri = f"{place.as_uri()}?mode=ro" + "&immutable=1" * ahead
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_PATIENCE)
+        connection = _connection(uri)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     with closing(connection):
         yield connection
     if ahead and _written(place) != before:
         raise DataError(_UNREADABLE.format(path))
+
+
+def _connection(uri: str) -> sqlite3.Connection:
+    """A connection that threads may hand over to each other, as the engine's do."""
+    return sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_PATIENCE)
 
 
 def _writes_ahead(place: Path) -> bool:

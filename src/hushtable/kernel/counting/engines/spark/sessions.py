@@ -23,6 +23,10 @@ _LOGGERS = (
     *("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging"),
     *("py4j", "py4j.java_gateway", "py4j.clientserver"),
 )
+WATCHES = tuple(
+    f"spark.sql.shuffle.orderIndependentChecksum.{name}"
+    for name in ("enabled", "enableFullRetryOnMismatch")
+)
 _LOCAL = "local[*]"
 _TRIES = 4  # to reach a server, within some seconds
 
@@ -118,7 +122,7 @@ def held_session(frame: Any) -> Iterator[None]:
     """Count in the session of a frame: in silence, and what runs is stopped if we are."""
     session = frame.sparkSession
     tag = f"hushtable-{secrets.token_hex(8)}"
-    with _no_warnings(), _no_words(), _no_log(session):
+    with _no_warnings(), _no_words(), _no_log(session), _watchful(session):
         session.addTag(tag)
         try:
             yield
@@ -174,6 +178,23 @@ def _no_log(session: Any) -> Iterator[None]:
         context.pythonExec = python
         with suppress(Exception):
             configure.setRootLevel(level)
+
+
+@contextmanager
+def _watchful(session: Any) -> Iterator[None]:
+    """Let Spark look, where it can, whether what it shuffles a second time is what it was.
+
+    Our own shuffles are sealed; this is for those in the frame itself, a join for instance.
+    """
+    before = {name: session.conf.get(name, None) for name in WATCHES}
+    for name in WATCHES:
+        session.conf.set(name, "true")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            with suppress(Exception):
+                session.conf.unset(name) if value is None else session.conf.set(name, value)
 
 
 def is_connect(session: Any) -> bool:
