@@ -7,10 +7,13 @@ tests/engines.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,7 +96,7 @@ def on_spark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Parts of a table as a frame; some of its tasks may run again."""
     running = [0]
     monkeypatch.setattr(tasks, "_place", lambda: running[0])
-    monkeypatch.setattr(spark_count, "_send_by_value", lambda: None)
+    monkeypatch.setattr(spark_count, "send_by_value", lambda: None)
     monkeypatch.setattr(spark_count, "held_session", lambda frame: nullcontext())
     monkeypatch.setattr(spark_count, "spark_frame", lambda frame, columns: nullcontext(frame))
     types = readable(table(0), ["town", "age", "id"], ["id"]).schema
@@ -254,6 +257,44 @@ def test_views_tell_evaluations_apart() -> None:
         list(receiver.payloads(iter([sender.seals(b"")])))
         views.append(receiver.view())
     assert views[0] != views[1]
+
+
+def test_tasks_are_sent_with_all_that_they_need(tmp_path: Path) -> None:
+    """They are read and run where nothing of ours can be imported."""
+    from pyspark import cloudpickle
+
+    spark_count.send_by_value()
+    rows = pa.table({"c0": [1, 2, 2]})
+    sql = "SELECT c0 AS cell FROM hush_rows"
+    encoder = tasks.Encoder(tasks._version(), (), sql, {}, None, rows.schema, ("?",))
+    sent = [
+        tasks.encoding(encoder, 2, tasks.send_cells),
+        tasks.following(None, 2, tasks.send_sums),
+    ]
+    (tmp_path / "tasks").write_bytes(cloudpickle.dumps((sent, rows.to_batches())))
+    script = tmp_path / "executor.py"
+    script.write_text(EXECUTOR)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "tasks")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert (done.stdout, done.stderr) == ("[1, 2, 1, 2]\n", "")
+
+
+EXECUTOR = """
+import pickle, sys
+from types import SimpleNamespace
+import numpy as np
+import pyspark
+sys.modules["hushtable"] = None
+pyspark.TaskContext.get = lambda: SimpleNamespace(partitionId=lambda: 0)
+(encode, add), rows = pickle.load(open(sys.argv[1], "rb"))
+payloads = (p for b in add(encode(iter(rows))) for p in b["payload"].to_pylist() if p)
+found = np.concatenate([np.frombuffer(p, np.int64).reshape(2, -1) for p in payloads], axis=1)
+print(found[:, np.argsort(found[0])].ravel().tolist())
+"""
 
 
 # ── executors ────────────────────────────────────────────────────────────────────────────────────

@@ -48,10 +48,6 @@ _BUCKETS = 1024  # among which tasks share rows: the most tasks that can take pa
 _PARTS = 32  # in which the owner fetches what is counted
 _TIMES = 3
 _KEPT = 16
-_SENT = (
-    *("engines.spark.tasks", "engines.spark.parcels", "readers.readable", "readers.values"),
-    "tally",
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +125,7 @@ def _planned(data: Any, schema: Schema, select: Select, salt: str, send: Any) ->
     with silent_engine(_PROBLEM), spark_frame(data, columns) as frame, held_session(frame):
         takes = declared_types(frame, columns, ids)
         marks = tuple(ID_MARK if name in ids else MARK for name in columns)
-        _send_by_value()
+        send_by_value()
         if schema.unit is None:
             stages, gives = _stages(takes, marks, schema, select, salt, send)
         else:
@@ -238,10 +234,8 @@ def _payloads(plan: _Plan, receiver: Receiver) -> Iterator[bytes]:
         yield from receiver.received(*([value] for value in row))
 
 
-def _send_by_value() -> None:
-    """Let Spark send the few modules that tasks need: executors have none of ours."""
+def send_by_value() -> None:
+    """Let Spark send the functions of ours that tasks need: executors have none of them."""
     from pyspark import cloudpickle
 
-    for name in _SENT:
-        cloudpickle.register_pickle_by_value(sys.modules[f"hushtable.kernel.counting.{name}"])
-    cloudpickle.register_pickle_by_value(sys.modules["hushtable.scratch"])
+    cloudpickle.register_pickle_by_value(sys.modules["hushtable"])
