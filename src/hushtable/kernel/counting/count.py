@@ -78,8 +78,7 @@ def count_table(
         )
 
     if is_spark(data):
-        cells = count_cells(data, schema, _linear_codes, fresh_salt() if salt is None else salt)
-        return Counts(schema.shape, *cells)
+        return Counts(schema.shape, *count_cells(data, schema, _linear_codes, _secret(salt)))
 
     def count(rows: Any) -> Counts:
         tally = Tally()
@@ -112,8 +111,7 @@ def code_table(
         return CodedColumns(schema.shape, tuple(columns), people)
 
     if is_spark(data):
-        secret = fresh_salt() if salt is None else salt
-        return of(code_rows(data, schema, _narrow_codes, secret))
+        return of(code_rows(data, schema, _narrow_codes, _secret(salt)))
     return _fetched(keep, _narrow_codes, data, schema, csv, salt)
 
 
@@ -145,7 +143,7 @@ def fetched(
 
     The statement is written for the types of the columns. For `lost` see `open_table`.
     """
-    secret = fresh_salt() if salt is None else salt  # before anything is read
+    secret = _secret(salt)  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
     zones = {a.origin.zone for a in schema.attributes if a.origin.zone is not None}
     with (
@@ -160,6 +158,10 @@ def fetched(
                 return fetch(rows)
 
         return interruptible(table, work)
+
+
+def _secret(salt: str | None) -> str:
+    return fresh_salt() if salt is None else salt
 
 
 def _linear_codes(rows: Any, schema: Schema) -> Any:
