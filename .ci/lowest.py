@@ -11,14 +11,16 @@ import sys
 import tomllib
 from pathlib import Path
 
-_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+(?:\[[a-z,]+\])?)>=(?P<lowest>[0-9.]+)")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9._-]+(?:\[[a-z,]+\])?)>=(?P<lowest>[0-9.]+)(,<[0-9.]+)?"
+)
 
 
 def lowest(requirement: str) -> str:
-    """`name>=1.2` as `name==1.2`."""
+    """`name>=1.2` as `name==1.2`, and so where there is a highest version too."""
     found = _REQUIREMENT.fullmatch(requirement)
     if found is None:
-        raise SystemExit(f"pyproject.toml: {requirement!r} must read name>=version")
+        raise SystemExit(f"pyproject.toml: {requirement!r} must read name>=version[,<version]")
     return f"{found['name']}=={found['lowest']}"
 
 

@@ -1,6 +1,6 @@
-"""Counting one table where it lies: Parquet by DuckDB, and the same rows in a real Postgres.
+"""Counting one table where it lies: Parquet by DuckDB and in Spark, and the same rows in Postgres.
 
-    python -m benchmarks.engines --rows 1e6 1e7 [--max-rows 2] [--only duckdb,postgres]
+    python -m benchmarks.engines --rows 1e6 1e7 [--max-rows 2] [--only duckdb,postgres,spark[2]]
 
 Every count is made in a process of its own, which first counts a few rows; of that process, and of
 the server that works for it, the time, the time of all cores and the most memory are measured. The
@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import on_spark
 from benchmarks.machine import machine, peak_memory
 from benchmarks.options import Options
 from benchmarks.table import Row, Section, Target
@@ -194,14 +195,20 @@ def measured(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "people.parquet")
         write_people(path, rows)
-        found = {name: _fastest(ENGINES[name], path, max_rows, rounds) for name in engines}
+        found = {name: _fastest(name, path, max_rows, rounds) for name in engines}
     if len({one.counts for one in found.values()}) > 1:
         raise SystemExit("the engines' counts differ")
     return found
 
 
-def _fastest(engine: Engine, path: Path, max_rows: int | None, rounds: int) -> Measured:
-    with engine(path) as place:
+def _fastest(name: str, path: Path, max_rows: int | None, rounds: int) -> Measured:
+    if name in on_spark.SESSIONS:
+        counts = (
+            Measured(*on_spark.count(on_spark.SESSIONS[name], path, schema(max_rows)))
+            for _ in range(rounds)
+        )
+        return min(counts, key=lambda one: one.wall)
+    with ENGINES[name](path) as place:
         return min((measure(place, max_rows) for _ in range(rounds)), key=lambda one: one.wall)
 
 
@@ -232,7 +239,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6])
     parser.add_argument("--max-rows", type=int)
-    parser.add_argument("--only", default=",".join(ENGINES), help="engines, by commas")
+    parser.add_argument(
+        "--only", default=",".join([*ENGINES, *on_spark.SESSIONS]), help="engines, by commas"
+    )
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
     print(machine(), f"load {os.getloadavg()[0]:.1f}", sep="\n")

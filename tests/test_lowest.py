@@ -23,10 +23,10 @@ def test_every_direct_dependency_is_pinned_to_its_bound() -> None:
     wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
     done = pins(ROOT, "test")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [name.replace(">=", "==") for name in wanted]
+    assert done.stdout.split() == [name.partition(",<")[0].replace(">=", "==") for name in wanted]
 
 
-@pytest.mark.parametrize("requirement", ["numpy", "numpy<3", "numpy>=1.26,<3", "numpy==1.26"])
+@pytest.mark.parametrize("requirement", ["numpy", "numpy<3", "numpy<3,>=1.26", "numpy==1.26"])
 def test_a_dependency_without_a_plain_bound_is_refused(requirement: str, tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "lowest.py", tmp_path / ".ci")

@@ -96,19 +96,19 @@ def publish(
     """Publish a table: spend ε and write a release folder.
 
     `data` is a path, glob or list of paths (CSV, Parquet), the path of an Excel workbook, of a
-    DuckDB or SQLite database or of a SAS, SPSS or Stata file, the address of a Postgres database,
-    or a pandas, Polars, Arrow or Ibis table; `table` says which table of a workbook or database, if
-    there are several. `auto`
-    publishes what `plan` recommends for the workload, by default everyday questions, and for a
-    declared number of people, by default the schema's; it refuses what would be mostly noise for so
-    many. With a `proxy`, an earlier release or a table that is `public`, it publishes what is best
-    there (see `plan_on_proxy`); `proxy_table` is to it what `table` is to the data. The ledger is
-    by default beside the schema's file: the dataset's name, or else the file's, with `.ledger`
-    added. A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written
-    where their first line does not tell. A `snapshot` is a word for the state that the table is in,
-    such as "2026-10", by which releases of one state are known (see `combine`); it is published, so
-    it must not be computed from the rows. An `entropy` source, whichever it is, is for tests and
-    experiments: the release is then marked as not private.
+    DuckDB or SQLite database or of a SAS, SPSS or Stata file, the address of a Postgres database or
+    of a Spark cluster, or a pandas, Polars, Arrow, Ibis or Spark table; `table` says which table of
+    a workbook, database or cluster, if there are several. `auto` publishes what `plan` recommends
+    for the workload, by default everyday questions, and for a declared number of people, by default
+    the schema's; it refuses what would be mostly noise for so many. With a `proxy`, an earlier
+    release or a table that is `public`, it publishes what is best there (see `plan_on_proxy`);
+    `proxy_table` is to it what `table` is to the data. The ledger is by default beside the schema's
+    file: the dataset's name, or else the file's, with `.ledger` added. A dataset that has a ledger
+    elsewhere is refused. `csv` says how CSV files are written where their first line does not tell.
+    A `snapshot` is a word for the state that the table is in, such as "2026-10", by which releases
+    of one state are known (see `combine`); it is published, so it must not be computed from the
+    rows. An `entropy` source, whichever it is, is for tests and experiments: the release is then
+    marked as not private.
     """
     step = progress or _ignore
     _check_snapshot(snapshot)

@@ -21,7 +21,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from tests.engines import postgres_server
+from tests.shared_spark import frames
 
 from hushtable.kernel.counting.readers import paths
 
@@ -162,6 +164,11 @@ def ibis_sqlite(table: Any, folder: Path, parts: int) -> Iterator[Any]:
         backend.disconnect()
 
 
+# ── on Spark ─────────────────────────────────────────────────────────────────────────────────────
+
+_SPARK = frozenset(corpus.KINDS) - {"clock"}  # versions before 4.1 have no times of day
+
+
 # ── in servers ───────────────────────────────────────────────────────────────────────────────────
 
 # The types of Postgres, and how a value of Arrow is written as one.
@@ -288,6 +295,10 @@ ENGINES: dict[str, Engine] = {
     "duckdb": Engine(duckdb_file, holds=is_text, alone=True),
     "sqlite": Engine(sqlite_file, _SQLITE, ids=_SQLITE_IDS),
     "ibis, sqlite": Engine(ibis_sqlite, _SQLITE, ids=_SQLITE_IDS),
+    "spark": Engine(frames(lambda spark: spark.classic), _SPARK, marks=[pytest.mark.thorough]),
+    "spark, connect": Engine(
+        frames(lambda spark: spark.connect), _SPARK, marks=[pytest.mark.thorough]
+    ),
     "ibis, sqlite query": Engine(ibis_sqlite_query, _SQLITE, ids=_SQLITE_IDS),
     "postgres": Engine(postgres, holds=in_postgres),
     "ibis, postgres": Engine(ibis_postgres, holds=in_postgres),

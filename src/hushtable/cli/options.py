@@ -27,7 +27,14 @@ def _table(_: click.Context, __: click.Parameter, data: str) -> str:
 
 data_argument = click.argument("data", metavar="DATA", callback=_table, shell_complete=files)
 table_option = click.option(
-    "--table", metavar="NAME", help="Of a workbook or database that holds several: which one."
+    "--table",
+    metavar="NAME",
+    help="Of a workbook, database or cluster that holds several: which one.",
+)
+engine_option = click.option(
+    "--engine",
+    metavar="ENGINE",
+    help="Count Parquet files, or a folder of them, in Spark: 'spark' here, or spark://, sc://.",
 )
 allow_option = click.option(
     "--allow-path",

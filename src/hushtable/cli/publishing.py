@@ -17,6 +17,7 @@ from hushtable.cli.options import (
     confirmed,
     csv_options,
     data_argument,
+    engine_option,
     epsilon_text,
     key_values,
     ledger_option,
@@ -44,6 +45,7 @@ STEPS = {
 @click.command()
 @data_argument
 @table_option
+@engine_option
 @click.option("--schema", "-s", type=FilePath, required=True, help="The schema file.")
 @click.option("--epsilon", "-e", required=True, help="The ε to spend, as a decimal.")
 @click.option("--out", "-o", type=FilePath, required=True, help="The release folder to make.")
@@ -82,6 +84,7 @@ STEPS = {
 def publish(
     data: str,
     table: str | None,
+    engine: str | None,
     schema: Path,
     epsilon: str,
     out: Path,
@@ -104,8 +107,9 @@ def publish(
     """Publish DATA: spend ε from its ledger, write a release.
 
     DATA is a path or glob of CSV or Parquet files, a workbook (.xlsx), a DuckDB or SQLite
-    database, a SAS, SPSS or Stata file, or the address of a Postgres database
-    (postgresql://host/name; the password is best in PGPASSWORD or a service file).
+    database, a SAS, SPSS or Stata file, the address of a Postgres database (postgresql://host/name;
+    the password is best in PGPASSWORD or a service file), or the address of a Spark cluster
+    (spark:// or sc://); --table says which table.
 
     With --proxy, auto publishes what is best on public rows that are like DATA. DATA itself, or a
     file that a private table was published from, is refused as a proxy.
@@ -117,6 +121,7 @@ def publish(
 
     Example: hush publish census.parquet --schema census.toml --epsilon 1 -o census.release
     """
+    from hushtable.kernel.counting.engines.clusters import files_on_spark
     from hushtable.kernel.privacy.dataset_ledger import open_ledger
     from hushtable.publishing import check_beforehand
     from hushtable.publishing import publish as publish_table
@@ -136,7 +141,7 @@ def publish(
     steps = STEPS if proxy else {step: words for step, words in STEPS.items() if step != "try"}
     with step_bar(steps, quiet=as_json) as progress:
         release = publish_table(
-            data,
+            data if engine is None else files_on_spark(data, engine),
             described,
             epsilon=epsilon,
             out=out,

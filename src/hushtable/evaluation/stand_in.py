@@ -142,11 +142,13 @@ def _check_apart(proxy: Any, private: Any, files: Sequence[Source]) -> None:
 
 
 def _is_same_table(proxy: Any, private: Any) -> bool:
-    """Whether two tables in memory are one object, or two in an engine one expression."""
+    """Whether two tables in memory are one object, or two in an engine one expression or name."""
     if private is None or names_files(proxy) or names_files(private):
         return False
-    same = getattr(proxy, "equals", None) if type(proxy).__module__.startswith("ibis.") else None
-    return proxy is private or (same is not None and type(proxy) is type(private) and same(private))
+    asked = {"ibis": "equals", "pyspark": "sameSemantics", "hushtable": "__eq__"}
+    same = getattr(proxy, asked.get(type(proxy).__module__.partition(".")[0], ""), None)
+    alike = same is not None and type(proxy) is type(private) and same(private)
+    return proxy is private or bool(alike)
 
 
 def _checksum(paths: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.bound import PEOPLE, fresh_salt, people_column
 from hushtable.kernel.counting.encoding.moments import check_zones
 from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
+from hushtable.kernel.counting.engines.spark import code_rows, count_cells, is_spark
 from hushtable.kernel.counting.readers.csvfile import CsvFormat
 from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
@@ -76,6 +77,9 @@ def count_table(
             " most 2^62, about 10^18.7"
         )
 
+    if is_spark(data):
+        return Counts(schema.shape, *count_cells(data, schema, _linear_codes, _secret(salt)))
+
     def count(rows: Any) -> Counts:
         tally = Tally()
         for batch in rows.to_arrow_reader(_BATCH):  # the engine never holds all rows
@@ -100,10 +104,14 @@ def code_table(
     """
 
     def keep(rows: Any) -> CodedColumns:
-        columns = [np.asarray(column) for column in rows.to_arrow_table().columns]
+        return of([np.asarray(column) for column in rows.to_arrow_table().columns])
+
+    def of(columns: list[NDArray[Any]]) -> CodedColumns:
         people = columns.pop() if schema.counts else None
         return CodedColumns(schema.shape, tuple(columns), people)
 
+    if is_spark(data):
+        return of(code_rows(data, schema, _narrow_codes, _secret(salt)))
     return _fetched(keep, _narrow_codes, data, schema, csv, salt)
 
 
@@ -135,7 +143,7 @@ def fetched(
 
     The statement is written for the types of the columns. For `lost` see `open_table`.
     """
-    secret = fresh_salt() if salt is None else salt  # before anything is read
+    secret = _secret(salt)  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
     zones = {a.origin.zone for a in schema.attributes if a.origin.zone is not None}
     with (
@@ -150,6 +158,10 @@ def fetched(
                 return fetch(rows)
 
         return interruptible(table, work)
+
+
+def _secret(salt: str | None) -> str:
+    return fresh_salt() if salt is None else salt
 
 
 def _linear_codes(rows: Any, schema: Schema) -> Any:

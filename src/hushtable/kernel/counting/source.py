@@ -21,6 +21,7 @@ from hushtable.kernel.counting.encoding.columns import (
     select_columns,
     uncollated,
 )
+from hushtable.kernel.counting.engines.spark.tables import is_spark
 from hushtable.kernel.counting.readers.csvfile import CsvFormat, csv_source, header_names, is_csv
 from hushtable.kernel.counting.readers.otherfiles import ENDINGS, is_other, open_other
 from hushtable.kernel.counting.readers.parquet import open_parquet
@@ -38,11 +39,22 @@ from hushtable.text import plain
 
 _Result = TypeVar("_Result")
 
+_ON_SPARK = (
+    "a table of Spark is counted there, and not looked at here: write some of its rows to Parquet"
+    " and look at these"
+)
 _PARQUET_ENDINGS = (".parquet", ".pq")
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
 # Nor is a stream, of which nothing is known, ever held as a whole to be looked up in: lists are.
 _DISABLED = "filter_pushdown,join_filter_pushdown,statistics_propagation,build_side_probe_side"
+SETTINGS = (
+    f"SET disabled_optimizers = '{_DISABLED}'",
+    # The machine's zone and calendar do not decide what a time is.
+    "SET TimeZone = 'UTC'",
+    "SET Calendar = 'gregorian'",
+)
+"""Of every engine that encodes rows, wherever it is."""
 _STOPS_SERVER = "hush_stop"
 
 
@@ -73,9 +85,7 @@ def open_table(
             # How far a query is, and so how long it takes, is nobody's business; it would also
             # be printed among our own output.
             _hide_progress(connection.con)
-            connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
-            # Nor does the machine's zone or calendar decide what a time is.
-            connection.con.execute("SET TimeZone = 'UTC'; SET Calendar = 'gregorian'")
+            connection.con.execute("; ".join(SETTINGS))
             with silent_engine("the table could not be opened"):
                 table = _any_table(connection, data, columns, form or CsvFormat(), ids, lost, held)
             yield table
@@ -152,6 +162,8 @@ def _any_table(
 ) -> Any:
     import ibis
 
+    if is_spark(data):
+        raise DataError(_ON_SPARK)
     if is_server(data):
         return _open_server(connection, data, columns, ids, held)
     if names_files(data):
@@ -169,6 +181,8 @@ def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
 
 def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
+    if is_spark(data):
+        raise DataError(_ON_SPARK)
     if is_server(data):
         from hushtable.kernel.counting.readers.postgres.table import postgres_names
 

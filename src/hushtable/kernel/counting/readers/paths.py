@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.engines.clusters import SparkTable, cluster_table, is_address
 from hushtable.kernel.counting.readers.server import is_server, server_table
 from hushtable.kernel.counting.silence import raise_alone
 
@@ -34,7 +35,9 @@ class TableIn:
 
 
 def table_in(data: Any, name: str | None) -> Any:
-    """The table of this name in a file; without a name, the data as they are."""
+    """The table of this name in a file, server or cluster; without a name, the data as they are."""
+    if is_address(data):
+        return cluster_table(data, name)
     if is_server(data):
         return server_table(data, name)
     if name is None:
@@ -46,7 +49,7 @@ def table_in(data: Any, name: str | None) -> Any:
 
 def names_files(data: Any) -> bool:
     """Whether a table is given by where its files are."""
-    if is_server(data):
+    if is_address(data) or is_server(data):
         return False
     if isinstance(data, str | Path | TableIn):
         return True
@@ -55,6 +58,8 @@ def names_files(data: Any) -> bool:
 
 def files_of(data: Any) -> list[str]:
     """The paths of a table's files; none where it is in memory or in an engine."""
+    if isinstance(data, SparkTable):
+        return [path for path in data.paths if os.path.isfile(path)]
     return find_files(data) if names_files(data) else []
 
 

@@ -1,0 +1,75 @@
+"""Tables on clusters, by what names them: an address and a name, or files that Spark reads.
+
+Nothing here needs Spark; a session is opened when such a table is counted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import DataError, OptionError
+
+_ADDRESS = re.compile(r"(spark|sc)://.+", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_ENGINES = "engine is 'spark', for this machine, or an address: spark://host:7077, sc://host:15002"
+_KEPT_ELSEWHERE = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table by its name, or Parquet files, in a session that is opened to count them.
+
+    The address may hold a token: it is not shown.
+    """
+
+    address: str | None = field(repr=False)
+    name: str | None = None
+    paths: tuple[str, ...] = ()
+
+
+def is_address(data: Any) -> bool:
+    """Whether a text is the address of a cluster."""
+    return isinstance(data, str) and _ADDRESS.fullmatch(data) is not None
+
+
+def cluster_table(address: str, name: str | None) -> SparkTable:
+    """A table of a cluster, which must have a name."""
+    if not name or not isinstance(name, str):
+        raise OptionError("say which table of the cluster: --table NAME (in Python, table=)")
+    return SparkTable(address, name)
+
+
+def files_on_spark(data: Any, engine: str) -> SparkTable:
+    """Parquet files that an engine is asked to read: by their names, or all of a folder."""
+    if engine != "spark" and not is_address(engine):
+        raise OptionError(_ENGINES)
+    if not isinstance(data, str | Path) or is_address(data):
+        raise OptionError("engine is for files: a table of Spark is counted there anyway")
+    path = str(data)
+    address = None if engine == "spark" else engine
+    if address is not None or _ELSEWHERE.match(path):
+        return SparkTable(address, paths=(path,))
+    return SparkTable(None, paths=tuple(parquet_files(path)))
+
+
+def parquet_files(path: str) -> Sequence[str]:
+    """The Parquet files of this machine that a path, a pattern or a folder names, each once."""
+    from hushtable.kernel.counting.readers.paths import each_once, find_files
+
+    if not os.path.isdir(path):
+        return find_files(path)
+    for name, kind in _KEPT_ELSEWHERE.items():
+        if os.path.isdir(os.path.join(path, name)):
+            raise DataError(
+                f"{path} is a table of {kind}, in whose folder are rows that it has no longer:"
+                " open it in Spark, and publish the frame from Python"
+            )
+    found = sorted(str(file) for file in Path(path).rglob("*.parquet") if file.is_file())
+    if not found:
+        raise DataError(f"there are no Parquet files in {path}")
+    return each_once(found)

@@ -1,0 +1,241 @@
+"""Counting a table of Spark: what is asked of its tasks, and what comes back.
+
+The first tasks encode rows where they are and send on cells with their counts, or, where a unit
+bounds contributions, rows of persons, every person's to one task, which keeps max_rows of them.
+Then cells are added up in the cluster, and the owner fetches them in parts. Parcels are sealed
+(`parcels.py`): if any of them comes from another run of a task than the rest, all starts again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from hushtable.arrays import Integers
+from hushtable.errors import DataError
+from hushtable.kernel.counting.encoding.bound import kept_rows, rows_of_people
+from hushtable.kernel.counting.encoding.encode import encode
+from hushtable.kernel.counting.encoding.moments import check_zones
+from hushtable.kernel.counting.encoding.statement import (
+    ROWS,
+    SALT,
+    Select,
+    SqlStatement,
+    statement,
+    written,
+)
+from hushtable.kernel.counting.engines.spark import tasks
+from hushtable.kernel.counting.engines.spark.parcels import FIELDS, TORN, Receiver
+from hushtable.kernel.counting.engines.spark.sessions import held_session
+from hushtable.kernel.counting.engines.spark.tables import declared_types, spark_frame
+from hushtable.kernel.counting.readers.readable import ID_MARK, MARK
+from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.source import SETTINGS, open_table
+from hushtable.kernel.counting.tally import Tally
+from hushtable.schema import Schema
+
+_PROBLEM = (
+    "the table could not be counted in Spark; check that the cluster runs, and that its executors"
+    " have this version of Python, and duckdb, pyarrow and numpy"
+)
+_BUCKETS = 1024  # among which tasks share rows: the most tasks that can take part
+_PARTS = 32  # in which the owner fetches what is counted
+_TIMES = 3
+_KEPT = 16
+
+
+@dataclass(frozen=True, repr=False)
+class _Plan:
+    """What tasks run, one stage after the other."""
+
+    frame: Any
+    stages: tuple[tasks.Task, ...]
+    gives: Any
+    """The Arrow schema of coded rows in the last parcels."""
+
+
+def count_cells(data: Any, schema: Schema, select: Select, salt: str) -> tuple[Integers, Integers]:
+    """The linear codes of non-empty cells in ascending order, and how many rows each has."""
+    with _planned(data, schema, select, salt, tasks.send_cells) as plan:
+        for receiver in _attempts():
+            tally = Tally()
+            for payload in _payloads(plan, receiver):
+                tally.add(*tasks.unpacked_pairs(payload))
+            if _is_whole(receiver):
+                return tally.result()
+    raise _lost()
+
+
+def code_rows(data: Any, schema: Schema, select: Select, salt: str) -> list[np.ndarray[Any, Any]]:
+    """The columns of coded rows, fetched in parts."""
+    with _planned(data, schema, select, salt, tasks.send_rows) as plan:
+        for receiver in _attempts():
+            batches = [tasks.unpacked_rows(p, plan.gives) for p in _payloads(plan, receiver)]
+            if _is_whole(receiver):
+                return _columns(batches, plan.gives)
+    raise _lost()
+
+
+def _columns(batches: list[Any], schema: Any) -> list[np.ndarray[Any, Any]]:
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches, schema)
+    return [column.to_numpy() for column in table.columns]
+
+
+def _attempts() -> Iterator[Receiver]:
+    return (Receiver() for _ in range(_TIMES))
+
+
+def _is_whole(receiver: Receiver) -> bool:
+    """Whether all that was received is of one evaluation; refuse executors that are not alike."""
+    import duckdb
+
+    receiver.view()
+    if receiver.note in (None, TORN):
+        return receiver.note is None
+    found = "has no duckdb" if receiver.note == "none" else f"has duckdb {receiver.note}"
+    raise DataError(
+        f"an executor {found}, and here is {duckdb.__version__}: install this version on all of"
+        f" them (pip install duckdb=={duckdb.__version__})"
+    )
+
+
+def _lost() -> DataError:
+    return DataError(
+        f"the cluster lost parts of the table while it was counted, {_TIMES} times: nothing was"
+        " counted; run it again when the cluster is stable"
+    )
+
+
+# ── the plan ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def _planned(data: Any, schema: Schema, select: Select, salt: str, send: Any) -> Iterator[_Plan]:
+    """The stages for a table, which is open meanwhile."""
+    ids = [schema.unit.column] if schema.unit else []
+    columns = [*schema.columns, *ids]
+    with silent_engine(_PROBLEM), spark_frame(data, columns) as frame, held_session(frame):
+        takes = declared_types(frame, columns, ids)
+        marks = tuple(ID_MARK if name in ids else MARK for name in columns)
+        send_by_value()
+        if schema.unit is None:
+            stages, gives = _stages(takes, marks, schema, select, salt, send)
+        else:
+            stages, gives = _stages_of_people(takes, marks, schema, select, salt, send)
+        yield _Plan(frame, stages, gives)
+
+
+def _stages(
+    takes: Any, marks: tuple[str, ...], schema: Schema, select: Select, salt: str, send: Any
+) -> tuple[tuple[tasks.Task, ...], Any]:
+    with _empty_table(takes, schema) as table:
+        encoded = statement(schema, table.schema(), select)
+        gives = _schema_of(encoded, table, salt)
+    encoder = _encoder(encoded, takes, salt, marks)
+    return _added_up(encoder, tasks.encoding, send), gives
+
+
+def _stages_of_people(
+    takes: Any, marks: tuple[str, ...], schema: Schema, select: Select, salt: str, send: Any
+) -> tuple[tuple[tasks.Task, ...], Any]:
+    """Rows of persons meet at one task; those that are alike travel as one, with their number."""
+    with _empty_table(takes, schema) as table:
+        encoded = _people(schema, table.schema())
+        persons = _schema_of(encoded, table, salt)
+    bounded = _bounded(schema, select)
+    persons = persons.remove(persons.get_field_index("bucket"))
+    persons = persons.remove(persons.get_field_index("n"))
+    with open_table(persons.empty_table(), persons.names) as table:
+        names = dict(zip(persons.names, table.columns, strict=True))
+        gives = _schema_of(bounded, table.rename(names), salt)
+    first = tasks.encoding(_encoder(encoded, takes, salt, marks), _BUCKETS, tasks.send_persons)
+    rest = _added_up(_encoder(bounded, persons, salt), tasks.following, send)
+    return (first, *rest), gives
+
+
+def _added_up(encoder: tasks.Encoder, stage: Any, send: Any) -> tuple[tasks.Task, ...]:
+    """Tasks that make cells or rows; and behind those that count cells, tasks that add them up."""
+    if send is tasks.send_rows:
+        return (stage(encoder, _PARTS, send),)
+    return (
+        stage(encoder, _BUCKETS, send),
+        tasks.following(None, _PARTS, tasks.send_sums),
+    )
+
+
+def _encoder(
+    encoded: SqlStatement, takes: Any, salt: str, marks: tuple[str, ...] = ()
+) -> tasks.Encoder:
+    import duckdb
+
+    secret = salt if encoded.salted else None
+    return tasks.Encoder(
+        duckdb.__version__, SETTINGS, encoded.sql, encoded.lists, secret, takes, marks
+    )
+
+
+@contextmanager
+def _empty_table(takes: Any, schema: Schema) -> Iterator[Any]:
+    """A table of these types without rows, in an engine here: it tells what it makes of them."""
+    zones = {a.origin.zone for a in schema.attributes if a.origin.zone is not None}
+    with open_table(takes.empty_table(), takes.names) as table:
+        check_zones(zones, table.get_backend().con)
+        yield table
+
+
+def _schema_of(encoded: SqlStatement, table: Any, salt: str) -> Any:
+    with encoded.result(table, salt) as rows:
+        return rows.to_arrow_table().schema
+
+
+@lru_cache(_KEPT)
+def _people(schema: Schema, types: Any) -> SqlStatement:
+    """Encode columns of these types; of each person, the distinct rows and how many there are."""
+    import ibis
+
+    table = ibis.table(types, name=ROWS)
+    rows = rows_of_people(encode(table, schema), schema)
+    codes = {
+        f"k{i}": rows[f"k{i}"].cast(str(np.min_scalar_type(size - 1)))
+        for i, size in enumerate(schema.shape)
+    }
+    rows = rows.select("person", **codes)
+    made = written(rows.group_by(["person", *codes]).aggregate(n=rows.count()))
+    return SqlStatement(f"SELECT hash(person) AS bucket, * FROM ({made.sql})", made.lists, False)
+
+
+@lru_cache(_KEPT)
+def _bounded(schema: Schema, select: Select) -> SqlStatement:
+    """Of rows of persons, all of a person's at once, what is wanted of those that count."""
+    import ibis
+
+    kinds = {f"k{i}": str(np.min_scalar_type(n - 1)) for i, n in enumerate(schema.shape)}
+    rows = ibis.table({"person": "string", **kinds}, name=ROWS)
+    return written(select(kept_rows(rows, schema, SALT), schema))
+
+
+# ── running it ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _payloads(plan: _Plan, receiver: Receiver) -> Iterator[bytes]:
+    """What the last tasks sent, part by part."""
+    frame = plan.frame
+    for stage in plan.stages:
+        frame = frame.mapInArrow(stage, FIELDS).repartition("bucket")
+    for row in frame.toLocalIterator():
+        yield from receiver.received(*([value] for value in row))
+
+
+def send_by_value() -> None:
+    """Let Spark send the functions of ours that tasks need: executors have none of them."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules["hushtable"])

@@ -1,0 +1,264 @@
+"""What Spark's tasks do: encode rows, bound contributions, add up. Sent to executors by value.
+
+There, only DuckDB, PyArrow, NumPy and the standard library are needed, of the owner's versions of
+Python and DuckDB: the hash that chooses rows and the casts are the engine's. A task that has
+another version reads nothing and says so. No failure is passed on in its own words, since these may
+quote values, and end up in a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from hushtable.kernel.counting.engines.spark.parcels import Receiver, Sender
+from hushtable.kernel.counting.readers.readable import readable_batch
+from hushtable.kernel.counting.tally import Tally
+from hushtable.scratch import spill_folder
+
+Batches = Iterator[Any]
+Task = Callable[[Batches], Batches]
+
+_BATCH = 2**17
+_TALLIED = 2**22  # codes that a task keeps before it counts them
+_PACKED = 2**17  # pairs in a parcel
+_FACTOR = 0x9E3779B97F4A7C15  # spreads cells over buckets
+_EMPTY = b""
+
+
+@dataclass(frozen=True, repr=False)
+class Encoder:
+    """SQL about a stream called hush_rows, and what it takes to run it as the owner would."""
+
+    version: str
+    settings: tuple[str, ...]
+    sql: str
+    lists: dict[str, Any]
+    salt: str | None
+    takes: Any
+    """The Arrow schema of the stream."""
+    marks: tuple[str, ...] = ()
+    """For bytes that are no text, column by column."""
+    memory: str = "1GB"
+
+
+def encoding(encoder: Encoder, buckets: int, send: Any) -> Task:
+    """A task that encodes rows of the table and sends what the SQL makes of them."""
+
+    def run(batches: Batches) -> Batches:
+        sender = Sender(_place(), buckets)
+        found = _version()
+        if found != encoder.version:
+            yield sender.excuse(found)
+            return
+        with _in_silence(), _rows(encoder, _typed(batches, encoder)) as rows:
+            yield from send(rows, sender, buckets)
+        yield sender.seals(_EMPTY)
+
+    return run
+
+
+def following(encoder: Encoder | None, buckets: int, send: Any) -> Task:
+    """A task that takes parcels of others: it runs SQL about their rows, or adds up their pairs."""
+
+    def run(batches: Batches) -> Batches:
+        sender, receiver = Sender(_place(), buckets), Receiver()
+        payloads = receiver.payloads(batches)
+        with _in_silence():
+            if encoder is None:
+                yield from send(payloads, sender, buckets)
+            elif _version() != encoder.version:
+                yield sender.excuse(_version())
+                return
+            else:
+                with _rows(encoder, expanded(payloads, encoder.takes)) as rows:
+                    yield from send(rows, sender, buckets)
+            view = receiver.view()
+        yield sender.seals(view) if receiver.note is None else sender.excuse(receiver.note)
+
+    return run
+
+
+# ── what tasks send ──────────────────────────────────────────────────────────────────────────────
+
+
+def send_cells(rows: Any, sender: Sender, buckets: int) -> Batches:
+    """Count the cells of a relation of codes; send each with its count to the cell's bucket."""
+    tally = Tally(_TALLIED)
+    for batch in rows.to_arrow_reader(_BATCH):
+        people = _numbers(batch, "people") if "people" in batch.schema.names else None
+        tally.add(_numbers(batch, "cell").copy(), people)
+    yield from _send_pairs(*tally.result(), sender, buckets)
+
+
+def send_sums(payloads: Iterator[bytes], sender: Sender, buckets: int) -> Batches:
+    """Add up cells that several tasks have counted."""
+    tally = Tally(_TALLIED)
+    for payload in payloads:
+        tally.add(*unpacked_pairs(payload))
+    yield from _send_pairs(*tally.result(), sender, buckets)
+
+
+def send_persons(rows: Any, sender: Sender, buckets: int) -> Batches:
+    """Send rows of persons, each person's to one bucket, which the engine's hash chooses."""
+    import numpy as np
+
+    for batch in rows.to_arrow_reader(_BATCH * 8):
+        bucket = _numbers(batch, "bucket") % np.uint64(buckets)
+        kept = batch.select([name for name in batch.schema.names if name != "bucket"])
+        yield from _send_sorted(kept, bucket, sender)
+
+
+def send_rows(rows: Any, sender: Sender, buckets: int) -> Batches:
+    """Send coded rows as they are, to one bucket after the other."""
+    for number, batch in enumerate(rows.to_arrow_reader(_BATCH)):
+        if batch.num_rows:
+            yield sender.parcel(number % buckets, batch.serialize().to_pybytes())
+
+
+def _send_pairs(codes: Any, counts: Any, sender: Sender, buckets: int) -> Batches:
+    import numpy as np
+
+    spread = (codes.astype(np.uint64) * np.uint64(_FACTOR)) >> np.uint64(40)
+    bucket = spread % np.uint64(buckets)
+    order = np.argsort(bucket, kind="stable")
+    codes, counts = codes[order], counts[order]
+    ends = np.searchsorted(bucket[order], np.arange(buckets + 1, dtype=np.uint64))
+    for place in range(buckets):
+        for first in range(ends[place], ends[place + 1], _PACKED):
+            some = slice(first, min(first + _PACKED, ends[place + 1]))
+            yield sender.parcel(place, codes[some].tobytes() + counts[some].tobytes())
+
+
+def _send_sorted(batch: Any, bucket: Any, sender: Sender) -> Batches:
+    import numpy as np
+    import pyarrow as pa
+
+    order = np.argsort(bucket, kind="stable")
+    bucket, batch = bucket[order], batch.take(pa.array(order))
+    starts = np.flatnonzero(np.concatenate([[True], bucket[1:] != bucket[:-1]]))
+    if batch.num_rows:
+        for first, last in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+            some = batch.slice(int(first), int(last - first))
+            yield sender.parcel(int(bucket[first]), some.serialize().to_pybytes())
+
+
+# ── what tasks receive ───────────────────────────────────────────────────────────────────────────
+
+
+def unpacked_pairs(payload: bytes) -> tuple[Any, Any]:
+    """The cells and counts of a parcel."""
+    import numpy as np
+
+    both = np.frombuffer(payload, np.int64)
+    return both[: len(both) // 2].copy(), both[len(both) // 2 :]
+
+
+def unpacked_rows(payload: bytes, schema: Any) -> Any:
+    """The rows of a parcel."""
+    import pyarrow as pa
+
+    return pa.ipc.read_record_batch(pa.py_buffer(payload), schema)
+
+
+def expanded(payloads: Iterator[bytes], schema: Any) -> Batches:
+    """Rows that stand for n rows each, so many times; never many at once, however large n is.
+
+    The schema is of the rows without n, which comes last in parcels.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    packed = schema.append(pa.field("n", pa.int64()))
+    for payload in payloads:
+        batch = unpacked_rows(payload, packed)
+        ends = np.cumsum(_numbers(batch, "n"))
+        rows = batch.select(schema.names)
+        if ends[-1] == len(ends):
+            yield rows
+            continue
+        for first in range(0, int(ends[-1]), _BATCH):
+            places = np.arange(first, min(first + _BATCH, int(ends[-1])))
+            yield rows.take(pa.array(np.searchsorted(ends, places, side="right")))
+
+
+def _numbers(batch: Any, name: str) -> Any:
+    """A column as an array; Arrow's own conversion would import pandas wherever that is there."""
+    import numpy as np
+
+    return np.from_dlpack(batch.column(name))
+
+
+def _typed(batches: Batches, encoder: Encoder) -> Batches:
+    """Batches of the table in which every value is one that the engine can read."""
+    for batch in batches:
+        read = readable_batch(batch, encoder.marks)
+        yield read if read.schema.equals(encoder.takes) else read.cast(encoder.takes)
+
+
+# ── the engine of a task ─────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def _rows(encoder: Encoder, batches: Batches) -> Iterator[Any]:
+    """What the SQL tells of the rows of some batches, to be fetched meanwhile."""
+    import duckdb
+    import pyarrow as pa
+
+    with spill_folder() as spill:
+        config: dict[str, Any] = {
+            "threads": 1,
+            "memory_limit": encoder.memory,
+            "temp_directory": str(spill),
+            "autoinstall_known_extensions": False,
+            "allow_community_extensions": False,
+        }
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            for setting in encoder.settings:
+                connection.execute(setting)
+            # A stream is read once: where SQL asks twice, rows are kept meanwhile.
+            source = pa.RecordBatchReader.from_batches(encoder.takes, batches)
+            connection.register("hush_source", source)
+            once = encoder.sql.count("hush_rows") == 1
+            kind = "TEMP VIEW" if once else "TEMP TABLE"
+            connection.execute(f"CREATE {kind} hush_rows AS SELECT * FROM hush_source")
+            for name, listed in encoder.lists.items():
+                connection.register(name, listed)
+            given = None if encoder.salt is None else {"salt": encoder.salt}
+            yield connection.sql(f"SELECT * FROM ({encoder.sql})", params=given)
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _in_silence() -> Iterator[None]:
+    """Let a task fail without a word about why."""
+    try:
+        yield
+    except Exception:
+        problem = RuntimeError("a part of the table could not be counted")
+        try:
+            raise problem from None
+        finally:
+            problem.__context__ = None
+
+
+def _version() -> str:
+    """The version of DuckDB here, if there is one."""
+    try:
+        import duckdb
+    except ImportError:
+        return "none"
+    return str(duckdb.__version__)
+
+
+def _place() -> int:
+    """Which task of its stage this is."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
