@@ -93,3 +93,54 @@ def _read_down(
             found = target[code[node]]
             for c in range(columns):
                 found[first + c] = here[c]
+
+
+@compiled
+def read_tents(
+    source: NDArray[Any],
+    target: Floats,
+    first: int,
+    last: int,
+    numbers: tuple[Floats, Integers, Floats, Floats],
+) -> None:
+    """Counts from noisy counts and sums under tents, as `tents_reading` defines them."""
+    own, tents, parts, precision = numbers
+    size, columns = len(own), last - first
+    left, solved = np.empty((len(precision), columns)), np.empty((len(precision), columns))
+    for line in range(len(source)):
+        left[:] = source[line, size:, first:last]
+        for code in range(size):
+            for k in range(len(tents)):
+                here, part, counts = left[tents[k, code]], parts[k, code], source[line, code]
+                for c in range(columns):
+                    here[c] -= part * counts[first + c]
+        _solve(precision, left, solved)
+        for code in range(size):
+            found, counts = target[line, code], source[line, code]
+            for c in range(first, last):
+                found[c] = counts[c]
+            for k in range(len(tents)):
+                here, part = solved[tents[k, code]], parts[k, code]
+                for c in range(columns):
+                    found[first + c] += part * here[c]
+            for c in range(first, last):
+                found[c] /= own[code]
+
+
+@compiled
+def _solve(precision: Floats, left: Floats, solved: Floats) -> None:
+    """A symmetric matrix times columns, of which there is often one alone."""
+    if left.shape[1] == 1:
+        for tent in range(len(precision)):
+            total = 0.0
+            for other in range(len(precision)):
+                total += precision[tent, other] * left[other, 0]
+            solved[tent, 0] = total
+        return
+    solved[:] = 0
+    for tent in range(len(precision)):
+        here = solved[tent]
+        for other in range(len(precision)):
+            part, there = precision[tent, other], left[other]
+            for c in range(len(here)):
+                here[c] += part * there[c]
