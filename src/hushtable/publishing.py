@@ -22,7 +22,7 @@ from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
-from hushtable.kernel.counting.readers.paths import files_of, table_in
+from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.dataset_ledger import (
@@ -124,8 +124,10 @@ def publish(
     recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
     make_noise = _noise_maker(entropy)
-    sources = [Source.of(path) for path in files_of(data)]
     step("count")
+    with _unpaid():
+        data = settled(data)
+    sources = [Source.of(path) for path in files_of(data)]
     count = count_table if recipe.needs == "counts" else code_table
     with _unpaid():
         holding = count(data, schema, csv)
@@ -190,6 +192,7 @@ def curate(
     _check_schema(schema)
     _check_budget(schema, ledger, amount)
     make_noise = _noise_maker(entropy)
+    data = settled(data)
     sources = [Source.of(path) for path in files_of(data)]
     holding = count_table(data, schema, csv)
     books = _open_to_spend(schema, ledger)

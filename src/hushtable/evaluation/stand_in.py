@@ -20,7 +20,8 @@ import numpy as np
 from hushtable.errors import DataError, NoisyRowsWarning, OptionError
 from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_table
 from hushtable.kernel.counting.count import MAX_CELLS
-from hushtable.kernel.counting.readers.paths import files_of, names_files
+from hushtable.kernel.counting.readers.elsewhere.remote import opened
+from hushtable.kernel.counting.readers.paths import File, files_of, names_files, settled
 from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
 from hushtable.release import Release
@@ -99,6 +100,7 @@ def read_stand_in(
 
 
 def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, private: Any) -> StandIn:
+    proxy = settled(proxy)
     paths = files_of(proxy)
     _check_apart(proxy, private, [Source.of(path) for path in paths])
     if not public:
@@ -107,7 +109,7 @@ def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, priva
     if not paths:
         told = {"kind": "table", "rows": columns.number}
         return StandIn(columns, "a public table", told)
-    name = plain(Path(paths[0]).name)
+    name = plain(Path(str(paths[0])).name)
     told = {
         "kind": "file",
         "name": name,
@@ -144,11 +146,11 @@ def _is_same_table(proxy: Any, private: Any) -> bool:
     return proxy is private or (same is not None and type(proxy) is type(private) and same(private))
 
 
-def _checksum(paths: Sequence[str]) -> str:
+def _checksum(paths: Sequence[File]) -> str:
     """Of all that the files hold, one after the other."""
     digest = hashlib.sha256()
     for path in paths:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             while block := file.read(2**20):
                 digest.update(block)
     return digest.hexdigest()

@@ -22,15 +22,23 @@ from hushtable.kernel.counting.encoding.columns import (
     uncollated,
 )
 from hushtable.kernel.counting.readers.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.kernel.counting.readers.elsewhere.remote import RemoteFile
 from hushtable.kernel.counting.readers.otherfiles import ENDINGS, is_other, open_other
-from hushtable.kernel.counting.readers.parquet import open_parquet
-from hushtable.kernel.counting.readers.paths import TableIn, find_files, names_files
+from hushtable.kernel.counting.readers.parquet import open_parquet, parquet_names
+from hushtable.kernel.counting.readers.paths import (
+    File,
+    TableIn,
+    files_of,
+    find_files,
+    names_files,
+    settled,
+)
 from hushtable.kernel.counting.readers.readable import readable
 from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.readers.sqlite import sqlite_table
 from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.readers.values import id_text, value_text
-from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.silence import EngineError, raise_alone, silent_engine
 from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
@@ -59,7 +67,8 @@ def open_table(
     """
     import ibis
 
-    with spill_folder() as spill:
+    data = settled(data)
+    with spill_folder() as spill, _told_by_files(data):
         # Extensions are never fetched: counting must not talk to anyone.
         connection = ibis.duckdb.connect(
             temp_directory=str(spill),
@@ -78,6 +87,19 @@ def open_table(
             yield table
         finally:
             connection.disconnect()
+
+
+@contextmanager
+def _told_by_files(data: Any) -> Iterator[None]:
+    """Where an engine failed because a file elsewhere did, what was wrong with the file."""
+    try:
+        yield
+    except EngineError:
+        for file in files_of(data):
+            problem = file.problem if isinstance(file, RemoteFile) else None
+            if problem is not None:
+                raise_alone(problem)
+        raise
 
 
 def _hide_progress(engine: Any) -> None:
@@ -161,13 +183,11 @@ def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
         paths = _checked_files(data)
         path = paths[0]
         if is_other(path):
-            return list(open_other(path, _table_name(data)).names)
+            return list(open_other(str(path), _table_name(data)).names)
         if is_csv(path):
             return header_names(path, form or CsvFormat())
-        import pyarrow.parquet as pq
-
         with silent_engine(f"{path} is not a readable Parquet or CSV file"):
-            return list(pq.read_schema(path).names)
+            return parquet_names(path)
     schema = getattr(data, "schema", None)  # all that a stream of batches tells
     names = (
         getattr(data, "column_names", None)
@@ -186,11 +206,13 @@ def _table_name(data: Any) -> str | None:
     return data.name if isinstance(data, TableIn) else None
 
 
-def _checked_files(data: Any) -> list[str]:
+def _checked_files(data: Any) -> list[File]:
     """The files of a table, unless they cannot be read together, or by the name of a table."""
     paths = find_files(data)
     if len(paths) > 1 and any(map(is_other, paths)):
         raise DataError("only CSV and Parquet files are read together; of other files, give one")
+    if isinstance(paths[0], RemoteFile) and is_other(paths[0]):
+        raise DataError("only CSV and Parquet files are read elsewhere; copy others here first")
     if _table_name(data) is not None and not is_other(paths[0]):
         raise OptionError(f"{paths[0]} is a table by itself: leave out --table (in Python, table=)")
     return paths
@@ -207,10 +229,10 @@ def _open_files(
     paths = _checked_files(data)
     shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
     with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):
-        if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
+        if all(str(path).lower().endswith(_PARQUET_ENDINGS) for path in paths):
             return open_parquet(connection, paths, columns, ids)
         if is_other(paths[0]):
-            held = open_other(paths[0], _table_name(data))
+            held = open_other(str(paths[0]), _table_name(data))
             return held.open(connection, match_columns(held.names, columns), columns, ids)
         if not all(is_csv(path) for path in paths):
             raise DataError(
