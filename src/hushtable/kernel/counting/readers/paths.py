@@ -78,7 +78,10 @@ def find_files(data: Any) -> list[File]:
         raise DataError("the files of a table are either all on this machine or all elsewhere")
     pinned = [file for file in given if isinstance(file, RemoteFile)]
     texts = [text for text in given if isinstance(text, str)]
-    return [*dict.fromkeys(pinned), *(_found_elsewhere(texts) if texts else [])]
+    named: dict[str, File] = {}
+    for file in (*pinned, *(_found_elsewhere(texts) if texts else ())):
+        named.setdefault(file.name, file)
+    return list(named.values())
 
 
 def _listed(data: Any) -> list[File]:

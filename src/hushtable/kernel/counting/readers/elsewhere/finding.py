@@ -40,7 +40,7 @@ def _in_store(addresses: Sequence[Address]) -> list[RemoteFile]:
 
 def _missing(store: ObjectStore, address: Address) -> DataError:
     name = address.shown
-    if address.key.strip("/") and store.has_below(address.key):
+    if store.has_below(address.key):
         return DataError(
             f"{name} is a folder; name its files, as in '{name.rstrip('/')}/*.parquet'"
         )

@@ -80,6 +80,8 @@ class ObjectStore:
 
     def has_below(self, folder: str) -> bool:
         """Whether there is anything in a folder: whose name begins so."""
+        if not _is_name(folder.strip("/")):
+            return False
         with _said_by_us(self.start + folder):
             found = self.library.list(self.store, f"{folder.strip('/')}/", chunk_size=1)
             return any(len(batch) for batch in found)

@@ -143,6 +143,7 @@ class _OnOneHost(urllib.request.HTTPRedirectHandler):
     ) -> Any:
         before, after = read_address(req.full_url), read_address(url)
         if after.store != before.store or (before.scheme, after.scheme) == ("https", "http"):
+            fp.close()
             raise DataError(
                 f"{before.shown} leads to {after.scheme}://{after.store}: name the file there, or"
                 " download it"
