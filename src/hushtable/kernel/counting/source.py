@@ -23,6 +23,7 @@ from hushtable.kernel.counting.encoding.columns import (
 )
 from hushtable.kernel.counting.readers.csvfile import CsvFormat, csv_source, header_names, is_csv
 from hushtable.kernel.counting.readers.elsewhere.remote import RemoteFile
+from hushtable.kernel.counting.readers.lakes.table import LakeTable
 from hushtable.kernel.counting.readers.otherfiles import ENDINGS, is_other, open_other
 from hushtable.kernel.counting.readers.parquet import open_parquet, parquet_names
 from hushtable.kernel.counting.readers.paths import (
@@ -179,6 +180,9 @@ def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
 
 def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, for whoever describes it; not for anyone else's eyes."""
+    data = settled(data)
+    if isinstance(data, LakeTable):
+        return list(data.schema.names)
     if names_files(data):
         paths = _checked_files(data)
         path = paths[0]
@@ -226,6 +230,11 @@ def _open_files(
     ids: Collection[str],
     lost: LostRecords | None,
 ) -> Any:
+    if isinstance(data, LakeTable):
+        from hushtable.kernel.counting.readers.lakes.reading import open_lake
+
+        with silent_engine(f"{data.name} could not be read; check that it is complete"):
+            return open_lake(connection, data, columns, ids)
     paths = _checked_files(data)
     shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
     with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):

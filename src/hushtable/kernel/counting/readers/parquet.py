@@ -79,14 +79,12 @@ def open_parquet(
 
 
 def _declared(connection: Any, path: File, columns: Sequence[str]) -> _File:
-    with _arrow_file(path) as file:
+    with arrow_file(path) as file:
         names, rows = file.schema_arrow.names, file.metadata.num_rows
         positions = match_columns(names, columns)
         types = [file.schema_arrow.types[position] for position in positions]
         for position, kind, column in zip(positions, types, columns, strict=True):
-            check_type(kind, column)
-            if _is_decimal_of_any_length(file.schema, names[position]):
-                raise ColumnError(column, "decimal of any length")
+            check_column(kind, file.schema, names[position], column)
     if isinstance(path, RemoteFile):  # Arrow reads it, whatever its types
         kinds = readable_schema(types)
         return _File(path, tuple(names), tuple(positions), tuple(map(str, kinds)), rows)
@@ -101,6 +99,13 @@ def _declared(connection: Any, path: File, columns: Sequence[str]) -> _File:
         ),
         rows,
     )
+
+
+def check_column(kind: Any, written: Any, name: str, column: str) -> None:
+    """Refuse a column that cannot be read, by its type in Arrow and in the file."""
+    check_type(kind, column)
+    if _is_decimal_of_any_length(written, name):
+        raise ColumnError(column, "decimal of any length")
 
 
 def _is_decimal_of_any_length(schema: Any, name: str) -> bool:
@@ -146,29 +151,37 @@ def _arrow_source(files: Sequence[_File], marks: Sequence[str]) -> Stream:
                 yield readable_batch(batch, marks)
                 gauge.add(len(batch))
 
-    with _arrow_file(files[0].path) as first:
+    with arrow_file(files[0].path) as first:
         types = [first.schema_arrow.types[position] for position in files[0].positions]
     names = [f"c{i}" for i in range(len(types))]
     return Stream(pa.schema(list(zip(names, readable_schema(types), strict=True))), batches)
 
 
 def _batches(declared: _File) -> Iterator[Any]:
-    """The needed columns, group of rows by group: what was fetched of one is held, not of all."""
-    with _arrow_file(declared.path) as file:
+    with arrow_file(declared.path) as file:
         names = [file.schema_arrow.names[position] for position in declared.positions]
+    return row_groups(declared.path, names)
+
+
+def row_groups(path: File, names: Sequence[str]) -> Iterator[Any]:
+    """The needed columns, group of rows by group: what was fetched of one is held, not of all."""
+    with arrow_file(path) as file:
         for group in range(file.num_row_groups):
-            for batch in file.iter_batches(row_groups=[group], columns=names):
+            for batch in file.iter_batches(row_groups=[group], columns=list(dict.fromkeys(names))):
                 yield batch.select(names)
 
 
 def parquet_names(path: File) -> list[str]:
     """The names of a file's columns."""
-    with _arrow_file(path) as file:
+    with arrow_file(path) as file:
         return list(file.schema_arrow.names)
 
 
-def _arrow_file(path: File) -> Any:
-    """Old times of 96 bits are read in microseconds: nanoseconds end in the year 2262."""
+def arrow_file(path: File) -> Any:
+    """A file as Arrow reads it.
+
+    Old times of 96 bits are read in microseconds: nanoseconds end in the year 2262.
+    """
     import pyarrow.parquet as pq
 
     elsewhere = isinstance(path, RemoteFile)

@@ -16,6 +16,7 @@ from typing import Any
 from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.readers.elsewhere.addresses import is_address
 from hushtable.kernel.counting.readers.elsewhere.remote import RemoteFile
+from hushtable.kernel.counting.readers.lakes.table import LakeTable
 from hushtable.kernel.counting.silence import raise_alone
 
 File = str | RemoteFile
@@ -43,26 +44,43 @@ def table_in(data: Any, name: str | None) -> Any:
 
 def names_files(data: Any) -> bool:
     """Whether a table is given by where its files are."""
-    if isinstance(data, TableIn | str | Path | RemoteFile):
+    if isinstance(data, TableIn | LakeTable | str | Path | RemoteFile):
         return True
     return isinstance(data, list | tuple) and all(isinstance(item, _ANY_FILE) for item in data)
 
 
 def files_of(data: Any) -> list[File]:
     """A table's files; none where it is in memory or in an engine."""
-    return find_files(data) if names_files(data) else []
+    if not names_files(data):
+        return []
+    found = settled(data)
+    if isinstance(found, LakeTable):
+        return [each.file for each in found.files]
+    return find_files(found)
 
 
 def settled(data: Any) -> Any:
-    """A table whose files elsewhere are pinned to the states that they are in now.
+    """A table whose files elsewhere, or in a lake, are pinned to the state that they are in now.
 
-    Whatever reads it later reads these. Of tables that are here, nothing changes.
+    Whatever reads it later reads these. Of other tables that are here, nothing changes.
     """
-    given = data.file if isinstance(data, TableIn) else data
-    if not names_files(given) or not any(map(_is_elsewhere, _listed(given))):
+    given, name = (data.file, data.name) if isinstance(data, TableIn) else (data, None)
+    if isinstance(given, LakeTable) or not names_files(given):
+        return data
+    if isinstance(given, str | Path):
+        lake = _found_lake(str(given), name)
+        if lake is not None:
+            return lake
+    if not any(map(_is_elsewhere, _listed(given))):
         return data
     found = find_files(given)
-    return TableIn(found, data.name) if isinstance(data, TableIn) else found
+    return found if name is None else TableIn(found, name)
+
+
+def _found_lake(place: str, name: str | None) -> LakeTable | None:
+    from hushtable.kernel.counting.readers.lakes.finding import find_lake
+
+    return find_lake(place, name)
 
 
 def find_files(data: Any) -> list[File]:

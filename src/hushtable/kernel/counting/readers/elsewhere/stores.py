@@ -69,11 +69,18 @@ class ObjectStore:
         with _said_by_us(start):
             return cls(obstore, _opened(address), start)
 
-    def find(self, key: str) -> list[RemoteFile]:
-        """The objects that a name or a pattern stands for; none if there is none."""
+    def find_named(self, key: str) -> RemoteFile | None:
+        """The object of a name, if there is one."""
         if _is_name(key):
             with _said_by_us(self.start + key), suppress(FileNotFoundError):
-                return [self._file(self.library.head(self.store, key))]
+                return self._file(self.library.head(self.store, key))
+        return None
+
+    def find(self, key: str) -> list[RemoteFile]:
+        """The objects that a name or a pattern stands for; none if there is none."""
+        named = self.find_named(key)
+        if named is not None:
+            return [named]
         if _WILD.isdisjoint(key):
             return []
         return [self._file(meta) for meta in self._listed(key) if _matches(meta["path"], key)]
@@ -85,11 +92,6 @@ class ObjectStore:
         with _said_by_us(self.start + folder):
             found = self.library.list(self.store, f"{folder.strip('/')}/", chunk_size=1)
             return any(len(batch) for batch in found)
-
-    def read_small(self, key: str) -> bytes:
-        """All of a small object."""
-        with _said_by_us(self.start + key):
-            return bytes(self.library.get(self.store, key).bytes())
 
     def _listed(self, pattern: str) -> Iterator[Any]:
         parts = pattern.split("/")
@@ -159,13 +161,17 @@ def _check_credentials(scheme: str) -> None:
         )
 
 
+def is_plain(scheme: str) -> bool:
+    """Whether the environment names an endpoint that does not encrypt, and so wants none."""
+    named = next(filter(None, map(os.environ.get, _ENDPOINTS[scheme])), "")
+    return named.startswith("http://")
+
+
 def _opened(address: Address) -> Any:
     from obstore.store import AzureStore, GCSStore, S3Store
 
-    endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS[address.scheme])), "")
     client: Any = {"timeout": "300s", "connect_timeout": "20s"}
-    if endpoint.startswith("http://"):  # whoever writes this wants no more
-        client["allow_http"] = True
+    client["allow_http"] = is_plain(address.scheme)
     if address.scheme == "s3":
         return S3Store(address.store, client_options=client)
     if address.scheme == "gs":
