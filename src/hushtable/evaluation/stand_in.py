@@ -87,6 +87,7 @@ def read_stand_in(
     A release gives as many rows as there are `people`, by default as it counts itself. `private` is
     the table that is about to be published.
     """
+    proxy = settled(proxy)
     if isinstance(proxy, Release) or (isinstance(proxy, str | Path) and Path(proxy).is_dir()):
         found = _drawn(proxy, schema, public, people)
     else:
@@ -100,7 +101,6 @@ def read_stand_in(
 
 
 def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, private: Any) -> StandIn:
-    proxy = settled(proxy)
     paths = files_of(proxy)
     _check_apart(proxy, private, [Source.of(path) for path in paths])
     if not public:

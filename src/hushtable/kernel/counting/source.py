@@ -170,6 +170,8 @@ def _any_table(
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
+        if type(data).__module__.partition(".")[0] == "polars":
+            return _open_polars(connection, data, columns, ids)
         return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
 
 
@@ -261,8 +263,6 @@ def _arrow(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
     library = type(data).__module__.partition(".")[0]
     if library == "pandas":
         return _from_pandas(data, columns, ids)
-    if library == "polars":
-        return _from_polars(data.lazy(), columns)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     elif not isinstance(data, pa.Table | pa.RecordBatchReader):
@@ -294,16 +294,29 @@ def _from_pandas(frame: Any, columns: Sequence[str], ids: Collection[str]) -> An
     return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
 
 
-def _from_polars(frame: Any, columns: Sequence[str]) -> Any:
-    """Python objects are refused: what Polars hands over is where they lie in memory."""
+def _open_polars(connection: Any, frame: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    """Python objects are refused: what Polars hands over is where they lie in memory.
+
+    A lazy frame is worked out while it is read, once for each time that it is, and never held.
+    """
     import polars as pl
 
+    frame = frame.lazy()
     present = frame.collect_schema()
     names = [present.names()[i] for i in match_columns(present.names(), columns)]
     for name, column in zip(names, columns, strict=True):
         if present[name] == pl.Object:
             raise ColumnError(column, "object")
-    return frame.select(names).collect().to_arrow()
+    if not hasattr(frame, "collect_batches"):
+        raise DataError("lazy frames need a newer Polars: pip install -U polars, or .collect() it")
+    needed = frame.select(names)
+    empty = pl.DataFrame(schema=needed.collect_schema()).to_arrow()
+
+    def batches() -> Iterator[Any]:
+        for frame in needed.collect_batches(maintain_order=False, engine="streaming", lazy=True):
+            yield from readable(frame.to_arrow(), columns, ids).to_batches()
+
+    return _register(connection, Stream(readable(empty, columns, ids).schema, batches), columns)
 
 
 def _places(codes: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from hushtable.errors import OptionError
 from hushtable.kernel.counting.readers.elsewhere.addresses import is_address, read_address
@@ -23,7 +23,7 @@ def find_lake(place: str, name: str | None) -> LakeTable | None:
         return _iceberg(place, None)
     if is_address(place):
         return _in_store(place, name)
-    if (Path(place) / _LOG).is_dir():
+    if os.path.isdir(os.path.join(place, _LOG)):
         _by_itself(place, name)
         return _delta(place)
     return None
