@@ -96,7 +96,9 @@ def publish(
 
     `data` is a path, glob or list of paths (CSV, Parquet), the path of an Excel workbook, of a
     DuckDB or SQLite database or of a SAS, SPSS or Stata file, or a pandas, Polars, Arrow or Ibis
-    table; `table` says which table of a workbook or database, if there are several. `auto`
+    table; CSV and Parquet files may lie elsewhere (s3://, gs://, az://, https://), and Delta and
+    Iceberg tables too. `table` says which table of a workbook, database or catalog, if there are
+    several. `auto`
     publishes what `plan` recommends for the workload, by default everyday questions, and for a
     declared number of people, by default the schema's; it refuses what would be mostly noise for so
     many. With a `proxy`, an earlier release or a table that is `public`, it publishes what is best
