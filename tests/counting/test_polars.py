@@ -27,11 +27,12 @@ ROWS = pl.DataFrame(
 def test_a_lazy_frame_is_worked_out_once_and_counts_as_if_collected(which: str) -> None:
     seen: list[int] = []
 
-    def look(part: pl.DataFrame) -> pl.DataFrame:
+    def look(part: pl.Series) -> pl.Series:
         seen.append(len(part))
         return part
 
-    lazy = ROWS.lazy().map_batches(look, streamable=True, schema=ROWS.schema)
+    looked = pl.col("age").map_batches(look, return_dtype=pl.Int64, is_elementwise=True)
+    lazy = ROWS.lazy().with_columns(looked)
     schema = SCHEMAS[which]
     assert counted(lazy, schema, salt="salt") == counted(ROWS.to_arrow(), schema, salt="salt")
     assert sum(seen) == len(ROWS)
@@ -43,8 +44,21 @@ def test_only_the_columns_that_are_needed_are_worked_out() -> None:
     assert counted(lazy, SCHEMAS["rows"]) == counted(ROWS, SCHEMAS["rows"])
 
 
-def test_what_goes_wrong_in_a_lazy_frame_is_not_shown() -> None:
-    fails = pl.col("person").str.to_integer(strict=True).cast(pl.Int8).alias("age")
+@pytest.mark.parametrize("row", [0, len(ROWS) - 1])
+def test_a_lazy_frame_that_fails_halfway_is_no_shorter_one(row: int) -> None:
+    """And what it says of why is not shown."""
+    odd = pl.when(pl.int_range(pl.len()) == row).then(pl.lit("odd")).otherwise(pl.col("person"))
+    fails = odd.str.to_integer(strict=True).alias("age")
     with pytest.raises(DataError, match="the table could not be counted") as refused:
         counted(ROWS.lazy().with_columns(fails), SCHEMAS["rows"])
     assert refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("version", ["1.20.0", "1.36.1"])
+def test_versions_that_lose_failures_are_refused(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pl, "__version__", version)
+    with pytest.raises(DataError, match=r"lazy frames need Polars 1\.37"):
+        counted(ROWS.lazy(), SCHEMAS["rows"])
+    assert counted(ROWS, SCHEMAS["rows"]) == {1: 50_000, 2: 50_000, 9: 100_000}

@@ -7,6 +7,7 @@ engines quote values in their messages.
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -47,6 +48,7 @@ from hushtable.scratch import spill_folder
 _Result = TypeVar("_Result")
 
 _PARQUET_ENDINGS = (".parquet", ".pq")
+_POLARS = (1, 37)
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
 _DISABLED = "filter_pushdown,join_filter_pushdown,statistics_propagation"
@@ -171,7 +173,7 @@ def _any_table(
         return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
         if type(data).__module__.partition(".")[0] == "polars":
-            return _open_polars(connection, data, columns, ids)
+            return _register(connection, _from_polars(data, columns, ids), columns)
         return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
 
 
@@ -294,29 +296,38 @@ def _from_pandas(frame: Any, columns: Sequence[str], ids: Collection[str]) -> An
     return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
 
 
-def _open_polars(connection: Any, frame: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+def _from_polars(frame: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
     """Python objects are refused: what Polars hands over is where they lie in memory.
 
     A lazy frame is worked out while it is read, once for each time that it is, and never held.
     """
     import polars as pl
 
-    frame = frame.lazy()
     present = frame.collect_schema()
     names = [present.names()[i] for i in match_columns(present.names(), columns)]
     for name, column in zip(names, columns, strict=True):
         if present[name] == pl.Object:
             raise ColumnError(column, "object")
-    if not hasattr(frame, "collect_batches"):
-        raise DataError("lazy frames need a newer Polars: pip install -U polars, or .collect() it")
     needed = frame.select(names)
+    if isinstance(needed, pl.DataFrame):
+        return readable(needed.to_arrow(), columns, ids)
+    _check_polars(pl.__version__)
     empty = pl.DataFrame(schema=needed.collect_schema()).to_arrow()
 
     def batches() -> Iterator[Any]:
-        for frame in needed.collect_batches(maintain_order=False, engine="streaming", lazy=True):
-            yield from readable(frame.to_arrow(), columns, ids).to_batches()
+        for part in needed.collect_batches(maintain_order=False, engine="streaming", lazy=True):
+            yield from readable(part.to_arrow(), columns, ids).to_batches()
 
-    return _register(connection, Stream(readable(empty, columns, ids).schema, batches), columns)
+    return Stream(readable(empty, columns, ids).schema, batches)
+
+
+def _check_polars(version: str) -> None:
+    """Refuse versions that take a frame which fails halfway for one that ends there."""
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _POLARS:
+        raise DataError(
+            f"lazy frames need Polars {'.'.join(map(str, _POLARS))}: pip install -U polars, or give"
+            " the frame as .collect() makes it"
+        )
 
 
 def _places(codes: Any) -> Any:
