@@ -40,6 +40,7 @@ class Bucket:
             "AWS_SECRET_ACCESS_KEY": "a-secret-of-tests",
             "AWS_REGION": "us-east-1",
             "AWS_ENDPOINT_URL": self.endpoint,
+            "NO_PROXY": "127.0.0.1",
         }
 
     def put(self, key: str, content: bytes | Path, headers: dict[str, str] | None = None) -> str:

@@ -27,6 +27,9 @@ def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A web server, which no proxy of this machine stands before."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     with web_server() as made:
         yield made

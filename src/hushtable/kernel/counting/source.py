@@ -172,9 +172,7 @@ def _any_table(
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns, ids)
     with silent_engine("the table in memory could not be converted to Arrow"):
-        if type(data).__module__.partition(".")[0] == "polars":
-            return _register(connection, _from_polars(data, columns, ids), columns)
-        return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
+        return _register(connection, _in_memory(data, columns, ids), columns)
 
 
 def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
@@ -257,6 +255,13 @@ def _open_files(
 
 
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────
+
+
+def _in_memory(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    """What the engine reads of a table of another library: every value of it can be read."""
+    if type(data).__module__.partition(".")[0] == "polars":
+        return _from_polars(data, columns, ids)
+    return readable(_arrow(data, columns, ids), columns, ids)
 
 
 def _arrow(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
