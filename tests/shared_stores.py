@@ -90,6 +90,8 @@ class Site:
     headers: dict[str, str] = field(default_factory=dict)
     parts: bool = True
     marks: bool = True
+    heeds: bool = True
+    """Whether it looks at the state that is asked for."""
     date: float | None = MONDAY
     stops: int | None = None
     """After so many bytes it ends an answer."""
@@ -139,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= (
             {} if site.date is None else {"Last-Modified": formatdate(site.date, usegmt=True)}
         )
-        if site.marks and self.headers.get("If-Match", mark) != mark:
+        if site.marks and site.heeds and self.headers.get("If-Match", mark) != mark:
             return self._answer(412, b"", {})
         wanted = re.match(r"bytes=(\d+)-(\d+)$", self.headers.get("Range", ""))
         if not wanted or not site.parts:

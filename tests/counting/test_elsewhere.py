@@ -270,6 +270,22 @@ def test_a_server_that_heeds_no_conditions_is_watched(site: Site) -> None:
     assert counted(site.address("a.csv"), SCHEMA) == {1: 1_000_000}
 
 
+def test_a_store_that_heeds_no_conditions_is_watched(
+    bucket: Bucket, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here a web server answers as stores do, whatever the question says."""
+    name = f"{bucket.name}/a.csv"
+    site.files[name], site.heeds = LONG, False
+    monkeypatch.setenv("AWS_ENDPOINT_URL", site.address("")[:-1])
+    assert counted(f"s3://{name}", SCHEMA) == {1: 1_000_000}
+    (file,) = find_files(f"s3://{name}")
+    assert isinstance(file, RemoteFile)
+    with pytest.raises(DataError, match="it changed while it was being read"):
+        counted(
+            [changing(file, lambda: site.files.update({name: LONG.replace(b"1", b"2")}), 1)], SCHEMA
+        )
+
+
 @pytest.mark.parametrize("date", [None, 2**32])
 def test_a_server_that_tells_no_state_is_refused(site: Site, date: float | None) -> None:
     site.marks, site.date, site.files["a.csv"] = False, date, ROWS
@@ -306,6 +322,15 @@ def test_an_answer_that_breaks_off_is_not_counted(site: Site, parts: bool) -> No
     site.parts, site.stops = parts, 100_000
     with pytest.raises(DataError, match="could not be read"):
         counted([file] if file else site.address("a.csv"), SCHEMA)
+
+
+def test_a_part_that_is_too_short_is_not_counted(bucket: Bucket) -> None:
+    (file,) = find_files(bucket.put("a.csv", LONG))
+    assert isinstance(file, RemoteFile)
+    fetched = file.fetch
+    short = replace(file, fetch=lambda start, stop: fetched(start, stop)[:-2])
+    with pytest.raises(DataError, match="it ended too early"):
+        counted([short], SCHEMA)
 
 
 def test_what_is_packed_on_its_way_is_refused(bucket: Bucket, site: Site) -> None:
