@@ -7,16 +7,8 @@ from .suites import ELSEWHERE, LAKES, POLARS
 
 _ELSEWHERE = "kernel/counting/readers/elsewhere"
 _LAKES = "kernel/counting/readers/lakes"
-_CHANGES = f"{ELSEWHERE}::test_a_file_that_changes_is_not_counted"
 
 PLACES = [
-    Mutant(
-        "an object read in whatever state it is in",
-        f"{_ELSEWHERE}/stores.py",
-        '"if_match": mark, **',
-        "**",
-        (f"{ELSEWHERE}::test_a_store_that_heeds_no_conditions_is_watched", _CHANGES),
-    ),
     Mutant(
         "a store believed to heed conditions",
         f"{_ELSEWHERE}/stores.py",
@@ -40,9 +32,9 @@ PLACES = [
     ),
     Mutant(
         "an object counted by every name of it",
-        f"{_ELSEWHERE}/finding.py",
-        "found.setdefault(file.name, file)",
-        "found.setdefault(str(len(found)), file)",
+        "kernel/counting/readers/paths.py",
+        "named.setdefault(file.name, file)",
+        "named.setdefault(str(len(named)), file)",
         (f"{ELSEWHERE}::test_an_object_that_is_reached_twice_counts_once",),
     ),
     Mutant(

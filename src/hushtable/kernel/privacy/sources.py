@@ -44,8 +44,9 @@ class Source:
 
     def is_same(self, other: Source) -> bool:
         """Whether two files are one, or stand in one place."""
-        numbers = (self.device, self.inode) == (other.device, other.inode)
-        return (numbers and self.inode != _ELSEWHERE) or self.path == other.path
+        known = self.inode != _ELSEWHERE
+        numbers = known and (self.device, self.inode) == (other.device, other.inode)
+        return numbers or self.path == other.path
 
 
 def note_sources(dataset: str, sources: Iterable[Source]) -> None:

@@ -1,4 +1,4 @@
-"""The files that addresses stand for, each of them once and pinned to its state.
+"""The files that addresses stand for, each pinned to its state.
 
 The files of one table are all in one bucket or on one host: that two names elsewhere are two files
 can be told within a store only. A bucket may have several names, a host may too.
@@ -16,7 +16,7 @@ from hushtable.kernel.counting.readers.elsewhere.web import find_on_web
 
 
 def find_elsewhere(texts: Sequence[str]) -> list[RemoteFile]:
-    """All files that these addresses and patterns stand for."""
+    """All files that these addresses and patterns stand for; those of one name are one."""
     addresses = [read_address(text) for text in texts]
     if len({(address.scheme, address.store) for address in addresses}) > 1:
         raise DataError(
@@ -27,15 +27,15 @@ def find_elsewhere(texts: Sequence[str]) -> list[RemoteFile]:
 
 
 def _in_store(addresses: Sequence[Address]) -> list[RemoteFile]:
+    """The objects of all names and patterns: one of two patterns stands here twice, by one name."""
     store = ObjectStore.of(addresses[0])
-    found: dict[str, RemoteFile] = {}
-    for address in dict.fromkeys(addresses):
+    found: list[RemoteFile] = []
+    for address in addresses:
         files = store.find(address.key)
         if not files:
             raise _missing(store, address)
-        for file in files:
-            found.setdefault(file.name, file)
-    return list(found.values())
+        found += files
+    return found
 
 
 def _missing(store: ObjectStore, address: Address) -> DataError:
