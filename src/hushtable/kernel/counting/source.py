@@ -103,7 +103,7 @@ def _told_by_files(data: Any) -> Iterator[None]:
         for file in files_of(data):
             problem = file.problem if isinstance(file, RemoteFile) else None
             if problem is not None:
-                raise_alone(problem)
+                raise_alone(DataError(problem))
         raise
 
 

@@ -34,8 +34,8 @@ class RemoteFile:
     """The bytes from one place to before another."""
     whole: Callable[[], Iterator[bytes]] | None = field(default=None, repr=False)
     """All bytes one after the other, where a server gives no parts."""
-    problem: DataError | None = field(default=None, repr=False)
-    """Why it could not be read: engines that read through us do not pass it on."""
+    problem: str | None = field(default=None, repr=False)
+    """Why it could not be read, as a line: engines that read through us do not pass it on."""
 
     def __str__(self) -> str:
         return self.name
@@ -76,7 +76,7 @@ class RemoteFile:
         try:
             yield
         except DataError as problem:
-            self.problem = problem
+            self.problem = str(problem)
             raise
 
 
