@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hushtable.families import MECHANISMS
 from hushtable.generators import census, census_schema
 from tests.engines import postgres_server
 from tests.shared_sizes import some_of
+from tests.shared_stores import new_bucket, s3_server
 from tests.web.serving import started
 
 ROOT = Path(__file__).parent.parent
@@ -58,13 +60,30 @@ def look_at_page(line: str) -> None:
     assert answer.status_code == 200, line
 
 
+@pytest.fixture
+def town_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A census in two files of a store, and its schema here."""
+    people = census(2000)
+    with s3_server() as endpoint:
+        bucket = new_bucket(endpoint, "town")
+        for part in range(2):
+            file = tmp_path / f"{part}.parquet"
+            pq.write_table(people.slice(1000 * part, 1000), file)
+            bucket.put(f"people/{file.name}", file)
+            file.unlink()
+        for name, value in bucket.environment.items():
+            monkeypatch.setenv(name, value)
+        census_schema().save("census.toml")
+        yield
+
+
 @pytest.mark.parametrize(
     "page",
     some_of(PAGES, [ROOT / "README.md"]),
     ids=lambda page: page.stem,
 )
 def test_the_code_of_a_page_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if page.stem in ("README", "databases"):  # speak of a census that their reader has
@@ -72,6 +91,8 @@ def test_the_code_of_a_page_runs(
         census_schema().save("census.toml")
     if page.stem == "databases":
         put_into_postgres(monkeypatch)
+    if page.stem == "cloud":
+        request.getfixturevalue("town_in_a_bucket")
     names: dict[str, Any] = {}
     for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "python":

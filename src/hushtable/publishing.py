@@ -22,7 +22,7 @@ from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
-from hushtable.kernel.counting.readers.paths import files_of, table_in
+from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
 from hushtable.kernel.counting.readers.server import identities_of
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
@@ -97,18 +97,19 @@ def publish(
 
     `data` is a path, glob or list of paths (CSV, Parquet), the path of an Excel workbook, of a
     DuckDB or SQLite database or of a SAS, SPSS or Stata file, the address of a Postgres database or
-    of a Spark cluster, or a pandas, Polars, Arrow, Ibis or Spark table; `table` says which table of
-    a workbook, database or cluster, if there are several. `auto` publishes what `plan` recommends
-    for the workload, by default everyday questions, and for a declared number of people, by default
-    the schema's; it refuses what would be mostly noise for so many. With a `proxy`, an earlier
-    release or a table that is `public`, it publishes what is best there (see `plan_on_proxy`);
-    `proxy_table` is to it what `table` is to the data. The ledger is by default beside the schema's
-    file: the dataset's name, or else the file's, with `.ledger` added. A dataset that has a ledger
-    elsewhere is refused. `csv` says how CSV files are written where their first line does not tell.
-    A `snapshot` is a word for the state that the table is in, such as "2026-10", by which releases
-    of one state are known (see `combine`); it is published, so it must not be computed from the
-    rows. An `entropy` source, whichever it is, is for tests and experiments: the release is then
-    marked as not private.
+    of a Spark cluster, or a pandas, Polars, Arrow, Ibis or Spark table; CSV and Parquet files may
+    lie elsewhere (s3://, gs://, az://, https://), and Delta and Iceberg tables too. `table` says
+    which table of a workbook, database, catalog or cluster, if there are several. `auto` publishes
+    what `plan` recommends for the workload, by default everyday questions, and for a declared
+    number of people, by default the schema's; it refuses what would be mostly noise for so many.
+    With a `proxy`, an earlier release or a table that is `public`, it publishes what is best there
+    (see `plan_on_proxy`); `proxy_table` is to it what `table` is to the data. The ledger is by
+    default beside the schema's file: the dataset's name, or else the file's, with `.ledger` added.
+    A dataset that has a ledger elsewhere is refused. `csv` says how CSV files are written where
+    their first line does not tell. A `snapshot` is a word for the state that the table is in, such
+    as "2026-10", by which releases of one state are known (see `combine`); it is published, so it
+    must not be computed from the rows. An `entropy` source, whichever it is, is for tests and
+    experiments: the release is then marked as not private.
     """
     step = progress or _ignore
     _check_snapshot(snapshot)
@@ -126,8 +127,10 @@ def publish(
     recipe = find_mechanism(name)
     recipe.check(schema, epsilon=amount, settings=chosen)
     make_noise = _noise_maker(entropy)
-    sources = [*map(Source.of, files_of(data)), *map(Source.of_table, identities_of(data))]
     step("count")
+    with _unpaid():
+        data = settled(data)
+    sources = _sources(data)
     count = count_table if recipe.needs == "counts" else code_table
     with _unpaid():
         holding = count(data, schema, csv)
@@ -192,7 +195,8 @@ def curate(
     _check_schema(schema)
     _check_budget(schema, ledger, amount)
     make_noise = _noise_maker(entropy)
-    sources = [*map(Source.of, files_of(data)), *map(Source.of_table, identities_of(data))]
+    data = settled(data)
+    sources = _sources(data)
     holding = count_table(data, schema, csv)
     books = _open_to_spend(schema, ledger)
     note_sources(schema.dataset_name, sources)
@@ -319,6 +323,11 @@ def _check_budget(schema: Schema, ledger: str | Path | None, amount: Fraction) -
             f"epsilon {asked} is more than the schema's whole budget of {budget}: spend at most"
             " that, or write a larger budget into the schema"
         )
+
+
+def _sources(data: Any) -> list[Source]:
+    """What is spent on: files, or a table of a server."""
+    return [*map(Source.of, files_of(data)), *map(Source.of_table, identities_of(data))]
 
 
 def _open_to_spend(schema: Schema, ledger: str | Path | None) -> Ledger:

@@ -13,7 +13,6 @@ from slow_encoding import counted, make
 
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError
-from hushtable.kernel.counting.readers.paths import each_once
 
 SCHEMA = make({"name": "age", "kind": "ordinal", "range": [0, 9]})
 
@@ -90,32 +89,3 @@ def test_a_list_of_values_is_not_quoted() -> None:
     for empty in ([], ()):
         with pytest.raises(DataError, match="the list of files is empty"):
             counted(empty, SCHEMA)
-
-
-SAME = [
-    ("https://Example.org/a/b.csv", "HTTPS://example.org:443/a/./c/../b.csv"),
-    ("http://example.org/%61.csv", "http://example.org:80//a.csv"),
-    ("s3://bucket/key.csv", "S3A://bucket/key.csv"),
-]
-OTHER = [
-    ("https://example.org/a.csv", "http://example.org/a.csv"),
-    ("https://example.org/a.csv", "https://example.org/A.csv"),
-    ("https://example.org/a.csv?v=1", "https://example.org/a.csv?v=2"),
-    ("s3://bucket/a/key.csv", "s3://bucket/a//key.csv"),
-]
-
-
-@pytest.mark.parametrize("pair", SAME)
-def test_an_address_is_one_file_however_it_is_written(pair: tuple[str, str]) -> None:
-    assert each_once(pair) == [pair[0]]
-
-
-@pytest.mark.parametrize("pair", OTHER)
-def test_different_addresses_are_different_files(pair: tuple[str, str]) -> None:
-    assert each_once(pair) == list(pair)
-
-
-def test_files_elsewhere_are_refused(folder: Path, ending: str) -> None:
-    for data in ("s3://bucket/a.csv", [f"{folder}/jan.{ending}", "https://example.org/a.csv"]):
-        with pytest.raises(DataError, match="copy them here first"):
-            counted(data, SCHEMA)

@@ -22,7 +22,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.engines import postgres_server
+from tests.engines import postgres_server, stores
 from tests.shared_spark import frames
 
 from hushtable.kernel.counting.readers import paths
@@ -282,6 +282,10 @@ _UNTYPED = frozenset({"text", "number", "uuid"})  # whose text is what the engin
 _SQLITE = _UNTYPED | {"small", "integer", "real", "double"}  # true is 1 there
 _SQLITE_IDS = _UNTYPED | {"integer"}
 
+# Delta has no type for hours of a day and for ids, Iceberg none for small integers.
+_DELTA = frozenset(corpus.KINDS) - {"uuid", "clock"}
+_ICEBERG = frozenset(corpus.KINDS) - {"small"}
+
 ENGINES: dict[str, Engine] = {
     "arrow": Engine(in_memory(lambda table: table)),
     "arrow, stream": Engine(in_memory(_stream)),
@@ -301,5 +305,9 @@ ENGINES: dict[str, Engine] = {
     ),
     "ibis, sqlite query": Engine(ibis_sqlite_query, _SQLITE, ids=_SQLITE_IDS),
     "postgres": Engine(postgres, holds=in_postgres),
+    "s3, parquet": Engine(stores.in_a_bucket),
+    "http, parquet": Engine(stores.on_the_web),
+    "delta": Engine(stores.delta, _DELTA),
+    "iceberg": Engine(stores.iceberg, _ICEBERG),
     "ibis, postgres": Engine(ibis_postgres, holds=in_postgres),
 }

@@ -337,9 +337,9 @@ def test_a_table_in_memory_is_not_its_own_proxy(folder: Path) -> None:
     assert read_stand_in(counted.table("people"), TOWN, public=True, private=frame).rows == 400
 
 
-def test_files_elsewhere_are_not_read(folder: Path) -> None:
-    with pytest.raises(DataError, match="elsewhere"):
-        tried(folder, proxy="https://example.org/private.parquet")
+def test_files_of_unknown_stores_are_not_read(folder: Path) -> None:
+    with pytest.raises(DataError, match="files are read from"):
+        tried(folder, proxy="ftp://example.org/private.parquet")
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,11 @@ def publish(
     """Publish DATA: spend ε from its ledger, write a release.
 
     DATA is a path or glob of CSV or Parquet files, a workbook (.xlsx), a DuckDB or SQLite
-    database, a SAS, SPSS or Stata file, the address of a Postgres database (postgresql://host/name;
-    the password is best in PGPASSWORD or a service file), or the address of a Spark cluster
-    (spark:// or sc://); --table says which table.
+    database, or a SAS, SPSS or Stata file; CSV and Parquet also by s3://, gs://, az:// and https://
+    addresses. A folder with a _delta_log is a Delta table; Iceberg tables are named by their
+    metadata file, or as iceberg://CATALOG. DATA is also the address of a Postgres database
+    (postgresql://host/name; the password is best in PGPASSWORD or a service file) or of a Spark
+    cluster (spark:// or sc://). --table says which table.
 
     With --proxy, auto publishes what is best on public rows that are like DATA. DATA itself, or a
     file that a private table was published from, is refused as a proxy.

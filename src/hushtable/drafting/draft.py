@@ -18,7 +18,7 @@ from hushtable.drafting.written import toml_value
 from hushtable.errors import DataError, SchemaError
 from hushtable.kernel.counting.encoding.columns import ColumnError
 from hushtable.kernel.counting.readers.csvfile import CsvFormat
-from hushtable.kernel.counting.readers.paths import table_in
+from hushtable.kernel.counting.readers.paths import settled, table_in
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import column_names, interruptible, open_table
 from hushtable.schema import Schema
@@ -50,7 +50,7 @@ def draft_schema(
     The table is read once. What comes back has a schema that is not reviewed, a note for every
     attribute and the columns that are left out, with the reason.
     """
-    source = _readable_once(table_in(data, table))
+    source = _readable_once(settled(table_in(data, table)))
     left_out: dict[str, str] = {}
     columns = _usable(column_names(source, csv), left_out)
     while columns:

@@ -20,7 +20,8 @@ import numpy as np
 from hushtable.errors import DataError, NoisyRowsWarning, OptionError
 from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_table
 from hushtable.kernel.counting.count import MAX_CELLS
-from hushtable.kernel.counting.readers.paths import files_of, names_files
+from hushtable.kernel.counting.readers.elsewhere.remote import opened
+from hushtable.kernel.counting.readers.paths import File, files_of, names_files, settled
 from hushtable.kernel.counting.readers.server import identities_of
 from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
@@ -87,6 +88,7 @@ def read_stand_in(
     A release gives as many rows as there are `people`, by default as it counts itself. `private` is
     the table that is about to be published.
     """
+    proxy = settled(proxy)
     if isinstance(proxy, Release) or (isinstance(proxy, str | Path) and Path(proxy).is_dir()):
         found = _drawn(proxy, schema, public, people)
     else:
@@ -108,7 +110,7 @@ def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, priva
     if not paths:
         told = {"kind": "table", "rows": columns.number}
         return StandIn(columns, "a public table", told)
-    name = plain(Path(paths[0]).name)
+    name = plain(Path(str(paths[0])).name)
     told = {
         "kind": "file",
         "name": name,
@@ -151,11 +153,11 @@ def _is_same_table(proxy: Any, private: Any) -> bool:
     return proxy is private or bool(alike)
 
 
-def _checksum(paths: Sequence[str]) -> str:
+def _checksum(paths: Sequence[File]) -> str:
     """Of all that the files hold, one after the other."""
     digest = hashlib.sha256()
     for path in paths:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             while block := file.read(2**20):
                 digest.update(block)
     return digest.hexdigest()

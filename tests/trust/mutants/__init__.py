@@ -13,6 +13,7 @@ from attack import Extent
 from .answers import ANSWERS, ERROR_BARS
 from .combining import COMBINED
 from .counting import COUNTING, OF_FILES, READING
+from .elsewhere import PLACES
 from .engines import ENGINES
 from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
@@ -46,6 +47,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *PUBLISHED,
     *COUNTING,
     *READING,
+    *PLACES,
     *OF_FILES,
     *ENGINES,
     *ANSWERS,

@@ -137,8 +137,8 @@ COUNTING = [
     Mutant(
         "broken ids read by the engine, which cannot tell them from others",
         "kernel/counting/readers/parquet.py",
-        "and not text_ids:",
-        "and (not text_ids or True):",
+        "and not text_ids and not elsewhere:",
+        "and not elsewhere:",
         (f"{READABLE}::test_an_id_that_is_no_text_is_nobody_s",),
     ),
     Mutant(

@@ -133,8 +133,8 @@ PROXIES = [
     Mutant(
         "the place of the proxy in the manifest",
         "evaluation/stand_in.py",
-        "name = plain(Path(paths[0]).name)",
-        "name = plain(paths[0])",
+        "name = plain(Path(str(paths[0])).name)",
+        "name = plain(str(paths[0]))",
         (f"{PROXY}::test_auto_publishes_the_winner_and_the_manifest_says_on_what",),
     ),
 ]

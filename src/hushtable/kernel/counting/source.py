@@ -7,6 +7,7 @@ engines quote values in their messages.
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -23,15 +24,25 @@ from hushtable.kernel.counting.encoding.columns import (
 )
 from hushtable.kernel.counting.engines.spark.tables import is_spark
 from hushtable.kernel.counting.readers.csvfile import CsvFormat, csv_source, header_names, is_csv
+from hushtable.kernel.counting.readers.elsewhere.remote import RemoteFile
+from hushtable.kernel.counting.readers.lakes.table import LakeTable
 from hushtable.kernel.counting.readers.otherfiles import ENDINGS, is_other, open_other
-from hushtable.kernel.counting.readers.parquet import open_parquet
-from hushtable.kernel.counting.readers.paths import TableIn, find_files, names_files
+from hushtable.kernel.counting.readers.parquet import open_parquet, parquet_names
+from hushtable.kernel.counting.readers.paths import (
+    File,
+    TableIn,
+    files_of,
+    find_files,
+    names_files,
+    settled,
+)
 from hushtable.kernel.counting.readers.readable import readable
 from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.readers.server import is_server, server_table
 from hushtable.kernel.counting.readers.sqlite import sqlite_table
+from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.readers.values import id_text, value_text
-from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.silence import EngineError, raise_alone, silent_engine
 from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
@@ -44,6 +55,7 @@ _ON_SPARK = (
     " and look at these"
 )
 _PARQUET_ENDINGS = (".parquet", ".pq")
+_POLARS = (1, 37)
 # What a file says of all its rows at once must not decide which of them are read. Besides, a filter
 # that is pushed down works out every code a second time, ten times as slowly for numbers in text.
 # Nor is a stream, of which nothing is known, ever held as a whole to be looked up in: lists are.
@@ -74,7 +86,8 @@ def open_table(
     """
     import ibis
 
-    with spill_folder() as spill, ExitStack() as held:
+    data = settled(data)
+    with spill_folder() as spill, _told_by_files(data), ExitStack() as held:
         # Extensions are never fetched: counting must not talk to anyone.
         connection = ibis.duckdb.connect(
             temp_directory=str(spill),
@@ -91,6 +104,19 @@ def open_table(
             yield table
         finally:
             connection.disconnect()
+
+
+@contextmanager
+def _told_by_files(data: Any) -> Iterator[None]:
+    """Where an engine failed because a file elsewhere did, what was wrong with the file."""
+    try:
+        yield
+    except EngineError:
+        for file in files_of(data):
+            problem = file.problem if isinstance(file, RemoteFile) else None
+            if problem is not None:
+                raise_alone(DataError(problem))
+        raise
 
 
 def _hide_progress(engine: Any) -> None:
@@ -171,7 +197,7 @@ def _any_table(
     if isinstance(data, ibis.Table):
         return _open_ibis(connection, data, columns, ids, held)
     with silent_engine("the table in memory could not be converted to Arrow"):
-        return _register(connection, readable(_arrow(data, columns, ids), columns, ids), columns)
+        return _register(connection, _in_memory(data, columns, ids), columns)
 
 
 def _register(connection: Any, source: Any, columns: Sequence[str]) -> Any:
@@ -187,17 +213,18 @@ def column_names(data: Any, form: CsvFormat | None = None) -> list[str]:
         from hushtable.kernel.counting.readers.postgres.table import postgres_names
 
         return postgres_names(server_table(data))
+    data = settled(data)
+    if isinstance(data, LakeTable):
+        return list(data.schema.names)
     if names_files(data):
         paths = _checked_files(data)
         path = paths[0]
         if is_other(path):
-            return list(open_other(path, _table_name(data)).names)
+            return list(open_other(str(path), _table_name(data)).names)
         if is_csv(path):
             return header_names(path, form or CsvFormat())
-        import pyarrow.parquet as pq
-
         with silent_engine(f"{path} is not a readable Parquet or CSV file"):
-            return list(pq.read_schema(path).names)
+            return parquet_names(path)
     schema = getattr(data, "schema", None)  # all that a stream of batches tells
     names = (
         getattr(data, "column_names", None)
@@ -216,11 +243,13 @@ def _table_name(data: Any) -> str | None:
     return data.name if isinstance(data, TableIn) else None
 
 
-def _checked_files(data: Any) -> list[str]:
+def _checked_files(data: Any) -> list[File]:
     """The files of a table, unless they cannot be read together, or by the name of a table."""
     paths = find_files(data)
     if len(paths) > 1 and any(map(is_other, paths)):
         raise DataError("only CSV and Parquet files are read together; of other files, give one")
+    if isinstance(paths[0], RemoteFile) and is_other(paths[0]):
+        raise DataError("only CSV and Parquet files are read elsewhere; copy others here first")
     if _table_name(data) is not None and not is_other(paths[0]):
         raise OptionError(f"{paths[0]} is a table by itself: leave out --table (in Python, table=)")
     return paths
@@ -234,13 +263,18 @@ def _open_files(
     ids: Collection[str],
     lost: LostRecords | None,
 ) -> Any:
+    if isinstance(data, LakeTable):
+        from hushtable.kernel.counting.readers.lakes.reading import open_lake
+
+        with silent_engine(f"{data.name} could not be read; check that it is complete"):
+            return open_lake(connection, data, columns, ids)
     paths = _checked_files(data)
     shown = paths[0] if len(paths) == 1 else f"{paths[0]} or another file"
     with silent_engine(f"{shown} could not be opened; check that it is complete and readable"):
-        if all(path.lower().endswith(_PARQUET_ENDINGS) for path in paths):
+        if all(str(path).lower().endswith(_PARQUET_ENDINGS) for path in paths):
             return open_parquet(connection, paths, columns, ids)
         if is_other(paths[0]):
-            held = open_other(paths[0], _table_name(data))
+            held = open_other(str(paths[0]), _table_name(data))
             return held.open(connection, match_columns(held.names, columns), columns, ids)
         if not all(is_csv(path) for path in paths):
             raise DataError(
@@ -254,14 +288,19 @@ def _open_files(
 # ── tables in memory and in other engines ────────────────────────────────────────────────────────
 
 
+def _in_memory(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    """What the engine reads of a table of another library: every value of it can be read."""
+    if type(data).__module__.partition(".")[0] == "polars":
+        return _from_polars(data, columns, ids)
+    return readable(_arrow(data, columns, ids), columns, ids)
+
+
 def _arrow(data: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
     import pyarrow as pa
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas":
         return _from_pandas(data, columns, ids)
-    if library == "polars":
-        return _from_polars(data.lazy(), columns)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     elif not isinstance(data, pa.Table | pa.RecordBatchReader):
@@ -293,8 +332,11 @@ def _from_pandas(frame: Any, columns: Sequence[str], ids: Collection[str]) -> An
     return pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
 
 
-def _from_polars(frame: Any, columns: Sequence[str]) -> Any:
-    """Python objects are refused: what Polars hands over is where they lie in memory."""
+def _from_polars(frame: Any, columns: Sequence[str], ids: Collection[str]) -> Any:
+    """Python objects are refused: what Polars hands over is where they lie in memory.
+
+    A lazy frame is worked out while it is read, once for each time that it is, and never held.
+    """
     import polars as pl
 
     present = frame.collect_schema()
@@ -302,7 +344,26 @@ def _from_polars(frame: Any, columns: Sequence[str]) -> Any:
     for name, column in zip(names, columns, strict=True):
         if present[name] == pl.Object:
             raise ColumnError(column, "object")
-    return frame.select(names).collect().to_arrow()
+    needed = frame.select(names)
+    if isinstance(needed, pl.DataFrame):
+        return readable(needed.to_arrow(), columns, ids)
+    _check_polars(pl.__version__)
+    empty = pl.DataFrame(schema=needed.collect_schema()).to_arrow()
+
+    def batches() -> Iterator[Any]:
+        for part in needed.collect_batches(maintain_order=False, engine="streaming", lazy=True):
+            yield from readable(part.to_arrow(), columns, ids).to_batches()
+
+    return Stream(readable(empty, columns, ids).schema, batches)
+
+
+def _check_polars(version: str) -> None:
+    """Refuse versions that take a frame which fails halfway for one that ends there."""
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _POLARS:
+        raise DataError(
+            f"lazy frames need Polars {'.'.join(map(str, _POLARS))}: pip install -U polars, or give"
+            " the frame as .collect() makes it"
+        )
 
 
 def _places(codes: Any) -> Any:
@@ -350,8 +411,8 @@ def _open_ibis(
             setattr(connection, _STOPS_SERVER, reading.stop)
             return _register(connection, reading.stream, columns)
         if engine == "polars":
-            frame = _arrow(table.get_backend().compile(table), columns, ids)
-            return _register(connection, readable(frame, columns, ids), columns)
+            frame = table.get_backend().compile(table)
+            return _register(connection, _in_memory(frame, columns, ids), columns)
     raise DataError(
         f"Ibis tables of {plain(engine)} are not read: export this one to Parquet, and give that"
     )

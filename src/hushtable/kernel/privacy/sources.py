@@ -26,19 +26,22 @@ from hushtable.kernel.privacy.anchor import state_folder
 LIST = "sources.jsonl"
 
 _NO_DISK = -2
+_ELSEWHERE = -1
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file: where it is, links resolved, and its number on its disk."""
+    """A file: where it is, links resolved, and its number on its disk; elsewhere, it has none."""
 
     path: str
     device: int
     inode: int
 
     @classmethod
-    def of(cls, path: str | Path) -> Source:
-        """The file that a path leads to."""
+    def of(cls, path: Any) -> Source:
+        """The file that a path leads to, or one elsewhere, which has its name as text."""
+        if not isinstance(path, str | Path):
+            return cls(str(path), _ELSEWHERE, _ELSEWHERE)
         status = os.stat(path)
         return cls(os.path.realpath(path), status.st_dev, status.st_ino)
 
@@ -50,7 +53,8 @@ class Source:
 
     def is_same(self, other: Source) -> bool:
         """Whether two files are one, or stand in one place."""
-        numbers = (self.device, self.inode) == (other.device, other.inode)
+        known = self.inode != _ELSEWHERE
+        numbers = known and (self.device, self.inode) == (other.device, other.inode)
         return numbers or self.path == other.path
 
 

@@ -32,7 +32,7 @@ class SparkTable:
     paths: tuple[str, ...] = ()
 
 
-def is_address(data: Any) -> bool:
+def is_cluster(data: Any) -> bool:
     """Whether a text is the address of a cluster."""
     return isinstance(data, str) and _ADDRESS.fullmatch(data) is not None
 
@@ -46,9 +46,9 @@ def cluster_table(address: str, name: str | None) -> SparkTable:
 
 def files_on_spark(data: Any, engine: str) -> SparkTable:
     """Parquet files that an engine is asked to read: by their names, or all of a folder."""
-    if engine != "spark" and not is_address(engine):
+    if engine != "spark" and not is_cluster(engine):
         raise OptionError(_ENGINES)
-    if not isinstance(data, str | Path) or is_address(data):
+    if not isinstance(data, str | Path) or is_cluster(data):
         raise OptionError("engine is for files: a table of Spark is counted there anyway")
     path = str(data)
     address = None if engine == "spark" else engine
@@ -62,7 +62,7 @@ def parquet_files(path: str) -> Sequence[str]:
     from hushtable.kernel.counting.readers.paths import each_once, find_files
 
     if not os.path.isdir(path):
-        return find_files(path)
+        return [str(file) for file in find_files(path)]
     for name, kind in _KEPT_ELSEWHERE.items():
         if os.path.isdir(os.path.join(path, name)):
             raise DataError(

@@ -10,16 +10,16 @@ import bz2
 import codecs
 import gzip
 import lzma
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.encoding.columns import MissingColumn, match_columns
+from hushtable.kernel.counting.readers.elsewhere.remote import opened, size_of
+from hushtable.kernel.counting.readers.paths import File
 from hushtable.kernel.counting.readers.records import (
     MAX_LINE,
     LostRecords,
@@ -89,16 +89,16 @@ def _codec(encoding: str) -> str:
     return {"euc_kr": "cp949", "utf-8-sig": "utf-8"}.get(name, name)
 
 
-def is_csv(path: str) -> bool:
+def is_csv(path: File) -> bool:
     """Whether a file is CSV by its ending."""
-    name = path.lower()
+    name = str(path).lower()
     for ending in _PACKED:
         name = name.removesuffix(ending)
     return name.endswith(_PLAIN)
 
 
 def csv_source(
-    paths: Sequence[str],
+    paths: Sequence[File],
     columns: Sequence[str],
     form: CsvFormat,
     lost: LostRecords | None = None,
@@ -107,7 +107,7 @@ def csv_source(
 
     What is not well-formed is counted among the `lost` as it is read.
     """
-    headers = {read_header(Path(path), form) for path in paths}
+    headers = {read_header(path, form) for path in paths}
     if len(headers) > 1:
         raise DataError("the CSV files do not all have the same first line")
     delimiter, names = _split_header(headers.pop(), columns, form)
@@ -117,22 +117,22 @@ def csv_source(
     tell = listener()
 
     def batches() -> Iterator[Any]:
-        gauge = Gauge(tell, sum(map(os.path.getsize, paths)))
+        gauge = Gauge(tell, sum(map(size_of, paths)))
         for path in paths:
-            yield from record_batches(_rows(Path(path), form, lost, gauge), layout, lost)
+            yield from record_batches(_rows(path, form, lost, gauge), layout, lost)
 
     return Stream.of_text(len(needed), batches), [needed.index(position) for position in positions]
 
 
-def header_names(path: str, form: CsvFormat) -> list[str]:
+def header_names(path: File, form: CsvFormat) -> list[str]:
     """The names in a file's first line, by the delimiter that gives most of them."""
-    header = read_header(Path(path), form)
+    header = read_header(path, form)
     delimiters = (form.delimiter,) if form.delimiter else _DELIMITERS
     names = max((_names(header, delimiter) for delimiter in delimiters), key=len)
     return _checked(names, header)
 
 
-def read_header(path: Path, form: CsvFormat) -> str:
+def read_header(path: File, form: CsvFormat) -> str:
     """The first line of a file."""
     line = next(_lines(path, form, MAX_LINE + len("\r\n") + 1), b"").partition(b"\n")[0]
     try:
@@ -141,7 +141,7 @@ def read_header(path: Path, form: CsvFormat) -> str:
         raise_alone(DataError(_NOT_UTF8))
 
 
-def _rows(path: Path, form: CsvFormat, lost: LostRecords | None, gauge: Gauge) -> Iterator[bytes]:
+def _rows(path: File, form: CsvFormat, lost: LostRecords | None, gauge: Gauge) -> Iterator[bytes]:
     """Whole lines or records, without the first line, which is one of either."""
     blocks = _lines(path, form, _PIECE, records=form.multiline, lost=lost, gauge=gauge)
     yield next(blocks, b"").partition(b"\n")[2]
@@ -149,7 +149,7 @@ def _rows(path: Path, form: CsvFormat, lost: LostRecords | None, gauge: Gauge) -
 
 
 def _lines(
-    path: Path,
+    path: File,
     form: CsvFormat,
     size: int,
     *,
@@ -191,14 +191,15 @@ def _decoded_line(line: bytes, codec: str) -> str:
     return '"'.join(part.decode(codec, "replace") for part in line.split(b'"'))
 
 
-def _pieces(path: Path, size: int, gauge: Gauge | None = None) -> Iterator[bytes]:
+def _pieces(path: File, size: int, gauge: Gauge | None = None) -> Iterator[bytes]:
     """What is in a file, unpacked, without the mark that says how it is encoded.
 
     The gauge is told how many bytes of the file were read, packed as they are.
     """
-    unpack = next((_PACKED[end] for end in _PACKED if path.name.lower().endswith(end)), _as_it_is)
+    name = str(path).lower()
+    unpack = next((_PACKED[end] for end in _PACKED if name.endswith(end)), _as_it_is)
     try:
-        with open(path, "rb") as raw, unpack(raw) as file:
+        with opened(path) as raw, unpack(raw) as file:
             before = 0
             piece = file.read(4)  # as long as the longest mark
             if piece.startswith(_WIDE_MARKS):

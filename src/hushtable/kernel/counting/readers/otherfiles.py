@@ -5,6 +5,7 @@ from __future__ import annotations
 from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting.readers.duckdbfile import open_duckdb
 from hushtable.kernel.counting.readers.filetable import FileTable
+from hushtable.kernel.counting.readers.paths import File
 from hushtable.kernel.counting.readers.sqlite import open_sqlite
 from hushtable.kernel.counting.readers.statfile import ENDINGS as STAT_ENDINGS
 from hushtable.kernel.counting.readers.statfile import open_statfile
@@ -20,9 +21,9 @@ _SQLITE = slice(0, 16), b"SQLite format 3\0"
 _DUCKDB = slice(8, 12), b"DUCK"
 
 
-def is_other(path: str) -> bool:
+def is_other(path: File) -> bool:
     """Whether a file is one of these by its ending."""
-    return path.lower().endswith(ENDINGS)
+    return str(path).lower().endswith(ENDINGS)
 
 
 def open_other(path: str, table: str | None) -> FileTable:

@@ -20,12 +20,15 @@ from hushtable.kernel.counting.encoding.columns import (
     sql_name,
     sql_paths,
 )
+from hushtable.kernel.counting.readers.elsewhere.remote import RemoteFile, seekable
+from hushtable.kernel.counting.readers.paths import File
 from hushtable.kernel.counting.readers.readable import (
     ID_MARK,
     MARK,
     check_type,
     is_long_decimal,
     readable_batch,
+    readable_schema,
 )
 from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.progress import Gauge, listener, nobody
@@ -43,7 +46,7 @@ _EVERY_VALUE = {
 class _File:
     """What a file declares: all its columns as the engine names them, and those that are needed."""
 
-    path: str
+    path: File
     names: tuple[str, ...]
     positions: tuple[int, ...]
     engine_types: tuple[str, ...]
@@ -51,7 +54,7 @@ class _File:
 
 
 def open_parquet(
-    connection: Any, paths: Sequence[str], columns: Sequence[str], ids: Collection[str] = ()
+    connection: Any, paths: Sequence[File], columns: Sequence[str], ids: Collection[str] = ()
 ) -> Any:
     """An Ibis table with these columns of the files, renamed to c0, c1, …
 
@@ -63,7 +66,8 @@ def open_parquet(
         raise DataError("the Parquet files do not all have the same types of columns")
     kinds = dict(zip(columns, files[0].engine_types, strict=True))
     text_ids = any(kinds[name] == "VARCHAR" for name in ids)
-    if _EVERY_VALUE.issuperset(kinds.values()) and not text_ids:
+    elsewhere = any(isinstance(path, RemoteFile) for path in paths)
+    if _EVERY_VALUE.issuperset(kinds.values()) and not text_ids and not elsewhere:
         connection.con.execute(f"CREATE TEMP VIEW hush_source AS {_engine_source(files)}")
         if listener() is not nobody:  # it works out how far it is, for whoever asks
             connection.con.execute("SET enable_progress_bar_print = false")
@@ -74,15 +78,16 @@ def open_parquet(
     return select_columns(connection.table("hush_source"), range(len(columns)))
 
 
-def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
-    with _arrow_file(path) as file:
+def _declared(connection: Any, path: File, columns: Sequence[str]) -> _File:
+    with arrow_file(path) as file:
         names, rows = file.schema_arrow.names, file.metadata.num_rows
         positions = match_columns(names, columns)
         types = [file.schema_arrow.types[position] for position in positions]
         for position, kind, column in zip(positions, types, columns, strict=True):
-            check_type(kind, column)
-            if _is_decimal_of_any_length(file.schema, names[position]):
-                raise ColumnError(column, "decimal of any length")
+            check_column(kind, file.schema, names[position], column)
+    if isinstance(path, RemoteFile):  # Arrow reads it, whatever its types
+        kinds = readable_schema(types)
+        return _File(path, tuple(names), tuple(positions), tuple(map(str, kinds)), rows)
     described = connection.con.execute(f"DESCRIBE SELECT * FROM {_read([path])}").fetchall()
     return _File(
         path,
@@ -94,6 +99,13 @@ def _declared(connection: Any, path: str, columns: Sequence[str]) -> _File:
         ),
         rows,
     )
+
+
+def check_column(kind: Any, written: Any, name: str, column: str) -> None:
+    """Refuse a column that cannot be read, by its type in Arrow and in the file."""
+    check_type(kind, column)
+    if _is_decimal_of_any_length(written, name):
+        raise ColumnError(column, "decimal of any length")
 
 
 def _is_decimal_of_any_length(schema: Any, name: str) -> bool:
@@ -115,7 +127,7 @@ def _engine_source(files: Sequence[_File]) -> str:
     for names, group in alike.items():
         needed = (sql_name(names[position]) for position in group[0].positions)
         listed = ", ".join(f"{name} AS c{i}" for i, name in enumerate(needed))
-        selects.append(f"SELECT {listed} FROM {_read([file.path for file in group])}")
+        selects.append(f"SELECT {listed} FROM {_read([str(file.path) for file in group])}")
     return " UNION ALL ".join(selects)
 
 
@@ -139,23 +151,38 @@ def _arrow_source(files: Sequence[_File], marks: Sequence[str]) -> Stream:
                 yield readable_batch(batch, marks)
                 gauge.add(len(batch))
 
-    with _arrow_file(files[0].path) as first:
-        fields = [first.schema_arrow.field(position) for position in files[0].positions]
-    empty = pa.RecordBatch.from_arrays(
-        [pa.nulls(0, f.type) for f in fields], schema=pa.schema(fields)
-    )
-    return Stream(readable_batch(empty, marks).schema, batches)
+    with arrow_file(files[0].path) as first:
+        types = [first.schema_arrow.types[position] for position in files[0].positions]
+    names = [f"c{i}" for i in range(len(types))]
+    return Stream(pa.schema(list(zip(names, readable_schema(types), strict=True))), batches)
 
 
 def _batches(declared: _File) -> Iterator[Any]:
-    with _arrow_file(declared.path) as file:
+    with arrow_file(declared.path) as file:
         names = [file.schema_arrow.names[position] for position in declared.positions]
-        for batch in file.iter_batches(columns=names):
-            yield batch.select(names)
+    return row_groups(declared.path, names)
 
 
-def _arrow_file(path: str) -> Any:
-    """Old times of 96 bits are read in microseconds: nanoseconds end in the year 2262."""
+def row_groups(path: File, names: Sequence[str]) -> Iterator[Any]:
+    """The needed columns, group of rows by group: what was fetched of one is held, not of all."""
+    with arrow_file(path) as file:
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(row_groups=[group], columns=list(dict.fromkeys(names))):
+                yield batch.select(names)
+
+
+def parquet_names(path: File) -> list[str]:
+    """The names of a file's columns."""
+    with arrow_file(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def arrow_file(path: File) -> Any:
+    """A file as Arrow reads it.
+
+    Old times of 96 bits are read in microseconds: nanoseconds end in the year 2262.
+    """
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+    elsewhere = isinstance(path, RemoteFile)
+    return pq.ParquetFile(seekable(path), coerce_int96_timestamp_unit="us", pre_buffer=elsewhere)

@@ -100,6 +100,13 @@ def readable_batch(batch: Any, marks: Sequence[str]) -> Any:
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
+def readable_schema(types: Sequence[Any]) -> list[Any]:
+    """What becomes of columns of these types."""
+    import pyarrow as pa
+
+    return [_readable(pa.nulls(0, kind), MARK).type for kind in types]
+
+
 def _readable(column: Any, mark: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,0 +1,1 @@
+"""Tables of a lake: one snapshot each, whose files are listed once and never change."""

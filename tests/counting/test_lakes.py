@@ -1,0 +1,357 @@
+"""Tables of a lake: one snapshot, whose rows count as those of the same table in memory."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import struct
+import sys
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.types import LongType
+from pyiceberg.utils.config import Config
+from pyroaring import BitMap
+from slow_encoding import counted, make
+from tests.shared_stores import Bucket
+
+from hushtable.drafting import draft_schema
+from hushtable.errors import DataError, HushError, OptionError
+from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
+from hushtable.publishing import publish
+
+SCHEMA = make({"name": "age", "kind": "ordinal", "range": [0, 9], "outside": "drop"})
+PARTED = make(
+    {"name": "age", "kind": "ordinal", "range": [0, 4], "outside": "other"},
+    {"name": "sex", "kind": "nominal", "values": ["f", "m"]},
+    {"name": "kin", "kind": "nominal", "values": ["true", "false"], "outside": "other"},
+)
+PEOPLE = pa.table(
+    {
+        "age": pa.array([1, 2, None, 4, 2, 9], pa.int32()),
+        "sex": ["f", "m", "f/m ü", None, "m", "f"],
+        "kin": [True, False, None, True, False, True],
+    }
+)
+
+
+def every_type() -> pa.Table:
+    """Odd values of the types that both lakes have."""
+    zone = dt.UTC
+    return pa.table(
+        {
+            "i": pa.array([1, 2**31 - 1, None], pa.int32()),
+            "l": pa.array([2**53, 2**53 + 1, -(2**63)], pa.int64()),
+            "d": pa.array([float("nan"), float("inf"), -0.0], pa.float64()),
+            "n": pa.array([Decimal("1.10"), Decimal("-9999999.99"), None], pa.decimal128(9, 2)),
+            "s": ["a", " b ", None],
+            "b": pa.array([b"a", b"\xff", None], pa.binary()),
+            "t": pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31), None], pa.date32()),
+            "z": pa.array(
+                [dt.datetime(1, 1, 1, tzinfo=zone), dt.datetime(9999, 1, 1, tzinfo=zone), None],
+                pa.timestamp("us", "UTC"),
+            ),
+        }
+    )
+
+
+TYPES = make(
+    {"name": "i", "kind": "ordinal", "range": [0, 3]},
+    {"name": "l", "kind": "nominal", "values": [str(2**53), str(2**53 + 1)], "outside": "other"},
+    {"name": "d", "kind": "ordinal", "edges": [-1, 0, 1], "outside": "other"},
+    {"name": "n", "kind": "nominal", "values": ["1.1", "2"], "outside": "other"},
+    {"name": "s", "kind": "nominal", "values": ["a", "b"], "outside": "other"},
+    {"name": "t", "kind": "nominal", "values": ["0001-01-01", "9999-12-31"], "outside": "other"},
+    {"name": "z", "kind": "nominal", "values": ["x"], "outside": "other"},
+)
+
+
+# ── Delta ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> str:
+    place = str(tmp_path / "people delta")
+    write_deltalake(place, PEOPLE, partition_by=["sex", "kin"])
+    return place
+
+
+def test_a_delta_table_counts_as_the_same_table_here(delta: str, tmp_path: Path) -> None:
+    assert counted(delta, PARTED) == counted(PEOPLE, PARTED)
+    assert counted(Path(delta), PARTED) == counted(PEOPLE, PARTED)
+    write_deltalake(tmp_path / "types", every_type())
+    assert counted(tmp_path / "types", TYPES) == counted(every_type(), TYPES)
+
+
+def test_columns_by_which_a_table_is_parted_are_enough(delta: str) -> None:
+    schema = make({"name": "sex", "kind": "nominal", "values": ["f", "m"]})
+    assert counted(delta, schema) == {0: 2, 1: 2}
+
+
+def test_a_version_is_counted_whatever_becomes_of_the_table(delta: str) -> None:
+    before = settled(delta)
+    write_deltalake(delta, PEOPLE, mode="append")
+    DeltaTable(delta).delete("age = 1")
+    assert counted(before, PARTED) == counted(PEOPLE, PARTED)
+    twice = counted(pa.concat_tables([PEOPLE, PEOPLE]), PARTED)
+    assert counted(delta, PARTED) == twice - counted(PEOPLE.slice(0, 1), PARTED) - counted(
+        PEOPLE.slice(0, 1), PARTED
+    )
+
+
+def test_columns_that_old_files_lack_are_missing_in_their_rows(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"more": ["x"]}))
+    more = pa.table({"more": ["y"], "age": [3]})
+    write_deltalake(tmp_path / "t", more, mode="append", schema_mode="merge")
+    assert counted(tmp_path / "t", SCHEMA) == {3: 1}
+
+
+def test_an_empty_table_is_empty(tmp_path: Path) -> None:
+    DeltaTable.create(tmp_path / "t", pa.schema([("age", pa.int64())]))
+    assert counted(tmp_path / "t", SCHEMA) == {}
+
+
+def z85(data: bytes) -> str:
+    table = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    text = ""
+    for (word,) in struct.iter_unpack(">I", data):
+        text += "".join(table[word // 85**power % 85] for power in (4, 3, 2, 1, 0))
+    return text
+
+
+def delete_rows(place: Path, rows: list[int]) -> None:
+    """Delete rows of the only file of a table by a vector, as other writers of tables do."""
+    vector = struct.pack("<IQI", 1681511377, 1, 0) + BitMap(rows).serialize()
+    padded = vector + b"\0" * (-len(vector) % 4)
+    log = place / "_delta_log"
+    lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    (add,) = (line["add"] for line in lines if "add" in line)
+    told = {"storageType": "i", "pathOrInlineDv": z85(padded), "sizeInBytes": len(vector)}
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    removed = {key: add[key] for key in ("path", "partitionValues", "size")}
+    new = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+        {"remove": {**removed, "deletionTimestamp": 1, "dataChange": True}},
+        {"add": {**add, "deletionVector": {**told, "cardinality": len(rows)}}},
+    ]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, new)))
+
+
+def test_rows_that_a_vector_deleted_do_not_count(tmp_path: Path) -> None:
+    ages = pa.table({"age": [i % 10 for i in range(1000)]})
+    write_deltalake(tmp_path / "t", ages)
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    pq.write_table(ages, file, row_group_size=300)
+    delete_rows(tmp_path / "t", [0, 1, 10, 999])
+    expected = counted(ages, SCHEMA)
+    for age in (0, 1, 0, 9):
+        expected[age] -= 1
+    assert counted(tmp_path / "t", SCHEMA) == expected
+
+
+def rewrite_log(place: Path, change: Any) -> None:
+    log = place / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        change(line)
+    log.write_text("\n".join(map(json.dumps, lines)))
+
+
+def mapped(line: Any) -> None:
+    if "metaData" in line:
+        line["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+        fields = json.loads(line["metaData"]["schemaString"])
+        for i, field in enumerate(fields["fields"]):
+            field["metadata"] = {
+                "delta.columnMapping.id": i + 1,
+                "delta.columnMapping.physicalName": field["name"],
+            }
+        line["metaData"]["schemaString"] = json.dumps(fields)
+    if "protocol" in line:
+        line["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+
+
+def elsewhere(line: Any) -> None:
+    if "add" in line:
+        line["add"]["path"] = "../other/file.parquet"
+
+
+def missing(line: Any) -> None:
+    if "add" in line:
+        line["add"]["path"] = "none.parquet"
+
+
+REFUSED = {
+    "mapped": (mapped, "uses features of Delta that are not read|could not be opened as a Delta"),
+    "elsewhere": (elsewhere, "has files in other folders|could not be opened as a Delta"),
+    "missing": (missing, "lacks a file that its log names"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_known_is_refused(tmp_path: Path, name: str) -> None:
+    change, words = REFUSED[name]
+    write_deltalake(tmp_path / "t", pa.table({"age": [1]}))
+    rewrite_log(tmp_path / "t", change)
+    with pytest.raises(DataError, match=words) as refused:
+        counted(tmp_path / "t", SCHEMA)
+    assert refused.value.__context__ is None
+
+
+def test_a_file_of_another_type_is_refused(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"age": [1]}))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    pq.write_table(pa.table({"age": ["1"]}), file)
+    with pytest.raises(DataError, match="of another type in a file of"):
+        counted(tmp_path / "t", SCHEMA)
+    pq.write_table(pa.table({"age": pa.array([1], pa.int8())}), file)
+    assert counted(tmp_path / "t", SCHEMA) == {1: 1}
+
+
+def test_a_delta_table_in_a_store(bucket: Bucket, delta: str) -> None:
+    for path in Path(delta).rglob("*"):
+        if path.is_file():
+            bucket.put(f"lake/people/{path.relative_to(delta)}", path)
+    for place in ("lake/people", "lake/people/"):
+        address = f"s3://{bucket.name}/{place}"
+        assert counted(address, PARTED) == counted(PEOPLE, PARTED)
+    pinned = settled(address)
+    bucket.put(str(pinned.files[0].file).partition(f"{bucket.name}/")[2], b"x" * 100)
+    with pytest.raises(DataError, match="it changed while it was being read"):
+        counted(pinned, PARTED)
+
+
+def test_a_delta_table_is_published_drafted_and_known_again(delta: str, tmp_path: Path) -> None:
+    names = {attribute.name for attribute in draft_schema(delta, name="t").schema.attributes}
+    assert names == {"age", "sex", "kin"}
+    schema = tmp_path / "people.toml"
+    schema.write_text(
+        'name = "people"\nbudget = "3"\n[[attribute]]\nname = "age"\nkind = "ordinal"\n'
+        "range = [0, 9]\n"
+    )
+    publish(delta, schema, epsilon="1", mechanism="basic", out=tmp_path / "out")
+    (first, *_) = files_of(delta)
+    for proxy in (delta, first):
+        with pytest.raises(OptionError, match="the proxy is"):
+            publish(PEOPLE, schema, epsilon="1", proxy=proxy, public=True, out=tmp_path / "two")
+
+
+# ── Iceberg ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """A catalog in a file, which the environment names."""
+    name = f"test{uuid.uuid4().hex}"
+    for key, value in {
+        "TYPE": "sql",
+        "URI": f"sqlite:///{tmp_path}/catalog.db",
+        "WAREHOUSE": f"file://{tmp_path}/warehouse",
+    }.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__{key}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # it is read on import
+    made = load_catalog(name)
+    made.create_namespace("db")
+    return made
+
+
+def iceberg(catalog: Catalog, name: str, rows: pa.Table) -> Any:
+    table = catalog.create_table(f"db.{name}", rows.schema)
+    table.append(rows)
+    return table
+
+
+def test_an_iceberg_table_counts_as_the_same_table_here(catalog: Catalog) -> None:
+    place = iceberg(catalog, "people", PEOPLE).metadata_location
+    assert counted(place.removeprefix("file://"), PARTED) == counted(PEOPLE, PARTED)
+    types = iceberg(catalog, "types", every_type()).metadata_location
+    assert counted(types.removeprefix("file://"), TYPES) == counted(every_type(), TYPES)
+    named = table_in(f"iceberg://{catalog.name}", "db.people")
+    assert counted(named, PARTED) == counted(PEOPLE, PARTED)
+    with pytest.raises(OptionError, match="name one with --table"):
+        counted(f"iceberg://{catalog.name}", PARTED)
+    with pytest.raises(DataError, match="could not be opened as an Iceberg table"):
+        counted(table_in(f"iceberg://{catalog.name}", "db.none"), PARTED)
+
+
+def test_columns_are_known_by_their_numbers(catalog: Catalog) -> None:
+    table = iceberg(catalog, "people", pa.table({"age": pa.array([1, 2], pa.int32())}))
+    with table.update_schema() as update:
+        update.rename_column("age", "years")
+    with table.update_schema() as update:
+        update.add_column("age", LongType())
+        update.update_column("years", LongType())
+    table.append(pa.table({"years": pa.array([5]), "age": pa.array([7])}))
+    place = table.metadata_location.removeprefix("file://")
+    years = make({"name": "years", "kind": "ordinal", "range": [0, 9]})
+    assert counted(place, SCHEMA) == {7: 1}
+    assert counted(place, years) == {1: 1, 2: 1, 5: 1}
+
+
+def test_a_snapshot_is_counted_whatever_becomes_of_the_table(catalog: Catalog) -> None:
+    table = iceberg(catalog, "people", PEOPLE)
+    named = table_in(f"iceberg://{catalog.name}", "db.people")
+    before = settled(named)
+    table.append(PEOPLE)
+    assert counted(before, PARTED) == counted(PEOPLE, PARTED)
+    assert counted(named, PARTED) == counted(pa.concat_tables([PEOPLE] * 2), PARTED)
+
+
+def test_a_table_that_was_never_written_is_empty(catalog: Catalog) -> None:
+    catalog.create_table("db.t", pa.schema([("age", pa.int64())]))
+    assert counted(table_in(f"iceberg://{catalog.name}", "db.t"), SCHEMA) == {}
+
+
+def test_rows_that_are_deleted_in_another_file_are_not_counted_by_mistake(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = iceberg(catalog, "people", PEOPLE)
+    plan = type(table.scan()).plan_files
+    monkeypatch.setattr(
+        type(table.scan()),
+        "plan_files",
+        lambda self: [type(task)(task.file, {task.file}) for task in plan(self)],
+    )
+    with pytest.raises(DataError, match="has deleted rows that are still in its files"):
+        counted(table_in(f"iceberg://{catalog.name}", "db.people"), PARTED)
+
+
+def test_files_without_numbers_are_refused(catalog: Catalog, tmp_path: Path) -> None:
+    table = iceberg(catalog, "people", PEOPLE)
+    pq.write_table(PEOPLE, tmp_path / "more.parquet")
+    table.add_files([f"file://{tmp_path}/more.parquet"])
+    with pytest.raises(DataError, match="does not number its columns"):
+        counted(table_in(f"iceberg://{catalog.name}", "db.people"), PARTED)
+
+
+def test_an_iceberg_table_in_a_store(bucket: Bucket, tmp_path: Path) -> None:
+    settings = {
+        "uri": f"sqlite:///{tmp_path}/c.db",
+        "warehouse": f"s3://{bucket.name}/wh",
+        "s3.endpoint": bucket.endpoint,
+        "s3.region": "us-east-1",
+    }
+    made = load_catalog("stored", type="sql", **settings)
+    made.create_namespace("db")
+    place = iceberg(made, "people", PEOPLE).metadata_location
+    assert place.startswith("s3://")
+    assert counted(place, PARTED) == counted(PEOPLE, PARTED)
+    with pytest.raises(DataError, match="names a file that is not there"):
+        counted(place.replace("00001", "00009"), PARTED)
+
+
+@pytest.mark.parametrize("library", ["deltalake", "pyiceberg.table"])
+def test_without_the_extra_one_line_says_so(
+    delta: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    place = delta if library == "deltalake" else "v1.metadata.json"
+    with pytest.raises(HushError, match=r"pip install 'hushtable\[cloud\]'"):
+        counted(place, PARTED)
