@@ -43,17 +43,19 @@ def test_equal_schemas_share_a_statement_and_other_types_have_their_own() -> Non
 
 def test_no_salt_stands_in_a_statement_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[SqlStatement] = []
-    result = SqlStatement.result
+    about = SqlStatement.about
 
-    def telling(kept: SqlStatement, table: object, salt: str) -> object:
+    def telling(kept: SqlStatement, rows: str) -> str:
         seen.append(kept)
-        return result(kept, table, salt)
+        return about(kept, rows)
 
-    monkeypatch.setattr(SqlStatement, "result", telling)
+    monkeypatch.setattr(SqlStatement, "about", telling)
     for salt in ("5alt", "pepper"):
         count_table(TABLE, SCHEMA, salt=salt)
-    assert seen[0] is seen[1]
-    assert "5alt" not in seen[0].sql and seen[0].sql.count("$salt") == 1
+    encoding, bounding, *again = seen
+    assert again[0] is encoding and again[1] is bounding
+    assert not any("5alt" in one.sql for one in seen)
+    assert (encoding.sql.count("$salt"), bounding.sql.count("$salt")) == (0, 1)
 
 
 def test_the_owner_s_engine_is_left_as_it_was() -> None:

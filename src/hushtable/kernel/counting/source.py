@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -87,10 +87,11 @@ def _hide_progress(engine: Any) -> None:
         engine.execute("SET enable_progress_bar = false")
 
 
-def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
+def interruptible(table: Any, work: Callable[[], _Result], others: Sequence[Any] = ()) -> _Result:
     """Let the engine of a table work in another thread, and stop it when a signal comes.
 
     Signals are handled between the steps of the main thread; an engine can take hours over one.
+    Other engines that work for it may be added meanwhile: they are stopped, too.
     """
     tell = listener()
     found: Future[_Result] = Future()
@@ -103,7 +104,9 @@ def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
         return found.result()
     except KeyboardInterrupt:
         while worker.is_alive():  # it may be between two queries
-            table.get_backend().con.interrupt()
+            for engine in (table.get_backend().con, *others):
+                with suppress(Exception):  # it may have been closed meanwhile
+                    engine.interrupt()
             worker.join(0.1)
         raise
 
