@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ibis
 import pyarrow as pa
 import pytest
@@ -26,11 +28,14 @@ def written(table: pa.Table, schema: Schema = SCHEMA) -> SqlStatement:
     return statement(schema, ibis.memtable(columns).schema(), count._linear_codes)
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, replace(SCHEMA, unit=None)], ids=["people", "rows"])
 @pytest.mark.parametrize("first", KINDS)
-def test_a_table_counts_alike_whatever_the_types_of_the_one_before(first: str) -> None:
+def test_a_table_counts_alike_whatever_the_types_of_the_one_before(
+    first: str, schema: Schema
+) -> None:
     for kind in (first, *KINDS):
         table = TABLE.set_column(0, "v", pa.array([1, 2, 2]).cast(KINDS[kind]))
-        found = count_table(table, SCHEMA)
+        found = count_table(table, schema)
         assert found.codes.tolist() == [0, 19] and found.counts.tolist() == [1, 2]
 
 

@@ -193,10 +193,19 @@ COUNTING = [
     Mutant(
         "a statement kept whatever the types of the columns",
         "kernel/counting/encoding/statement.py",
-        "@lru_cache(_KEPT)\ndef statement(schema: Schema, types: Any, select: Select)",
+        "@lru_cache(KEPT)\ndef statement(schema: Schema, types: Any, select: Select)",
         "@lambda write, kept={}: lambda *by:"  # the second argument is the types
         " kept.get(by[::2]) or kept.setdefault(by[::2], write(*by))\n"
         "def statement(schema: Schema, types: Any, select: Select)",
+        (STATEMENT,),
+    ),
+    Mutant(
+        "a statement about rows of persons kept whatever the types of the columns",
+        "kernel/counting/people.py",
+        "@lru_cache(KEPT)\ndef people_statement(schema: Schema, types: Any)",
+        "@lambda write, kept={}: lambda *by:"
+        " kept.get(by[0]) or kept.setdefault(by[0], write(*by))\n"
+        "def people_statement(schema: Schema, types: Any)",
         (STATEMENT,),
     ),
     Mutant(

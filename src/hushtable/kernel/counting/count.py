@@ -122,7 +122,7 @@ def _fetched(
     salt: str | None,
 ) -> _Result:
     """What is fetched of the encoded rows, contributions bounded."""
-    secret = fresh_salt() if salt is None else salt  # before anything is read
+    secret = _secret(salt)
     if schema.unit is None:
         return fetched(
             fetch, lambda schema, types: statement(schema, types, select), data, schema, csv, secret
@@ -152,7 +152,7 @@ def fetched(
     The statement is written for the types of the columns. For `lost` see `open_table`, for the
     other `engines` that work for it `interruptible`.
     """
-    secret = fresh_salt() if salt is None else salt  # before anything is read
+    secret = _secret(salt)  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
     zones = {a.origin.zone for a in schema.attributes if a.origin.zone is not None}
     with (
@@ -167,6 +167,10 @@ def fetched(
                 return fetch(rows)
 
         return interruptible(table, work, engines)
+
+
+def _secret(salt: str | None) -> str:
+    return fresh_salt() if salt is None else salt
 
 
 def _linear_codes(rows: Any, schema: Schema) -> Any:
