@@ -14,13 +14,15 @@ import numpy as np
 
 from hushtable.arrays import Integers
 
-_MOST = 2**25  # in memory
+_MOST = 2**25  # in memory, unless it is said
 
 
 class Spilled:
     """Takes integers piece by piece; in the end, tells all of them as one array."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """Up to so many of them stay in memory."""
+        self._most = _MOST if most is None else most
         self._pieces: list[Integers] = []
         self._held = 0
         self._file: IO[bytes] | None = None
@@ -29,7 +31,7 @@ class Spilled:
         """Take some more, which nobody changes from now on."""
         self._pieces.append(piece)
         self._held += len(piece)
-        if self._held > _MOST:
+        if self._held > self._most:
             self._write()
 
     def array(self) -> Integers:

@@ -282,9 +282,23 @@ COUNTING = [
     ),
     Mutant(
         "rows counted once by merge, however often they came",
+        "kernel/counting/runs.py",
+        "np.add.reduceat(counts, first)",
+        "np.maximum.reduceat(counts, first)",
+        (TALLY,),
+    ),
+    Mutant(
+        "codes that were set aside counted again with each file that joins them",
+        "kernel/counting/runs.py",
+        "            level.clear()\n",
+        "",
+        (TALLY,),
+    ),
+    Mutant(
+        "rows that are counted kept waiting, and counted again",
         "kernel/counting/tally.py",
-        "np.add.reduceat(np.concatenate([counts",
-        "np.maximum.reduceat(np.concatenate([counts",
+        "        self._waiting, self._rows = [], 0\n        run",
+        "        self._rows = 0\n        run",
         (TALLY,),
     ),
     Mutant(

@@ -318,7 +318,7 @@ SPARSE = [
     Mutant(
         "places out of order believed",
         "families/sparse/store.py",
-        "or (np.diff(places) <= 0).any())",
+        "or not ordered)",
         "or False)",
         (SUMMARIES,),
     ),
