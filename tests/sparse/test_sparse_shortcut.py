@@ -405,6 +405,21 @@ def test_many_stretches_have_the_law_of_one(rule: Rule, monkeypatch: pytest.Monk
     assert same_law(*seen)
 
 
+@pytest.mark.parametrize("number", [1, 7])
+def test_no_place_is_drawn_for_twice_however_often_the_threshold_falls(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Down to θ, where all that passes the filter has joined: each as often as it passes."""
+    cut(monkeypatch, number)
+    table = Held(np.arange(0, 4000, 2), np.full(2000, 3), 4000)
+    kept = summarise(table, Priority(10**4, 2, first=500), Fraction(4), seeded(7))
+    assert kept.tau == 0 and (np.diff(kept.places) > 0).all()
+    for true, these in ((3, kept.places % 2 == 0), (0, kept.places % 2 == 1)):
+        law = place_law(true, Filter(2), 4.0, 100)
+        observed: dict[Any, int] = dict(Counter(kept.values[these].tolist()))
+        assert fits(observed | {None: 2000 - int(these.sum())}, law)
+
+
 def test_summaries_that_are_large_go_through_files(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Held(np.arange(0, 3000, 3), np.full(1000, 5), 3000)
     cut(monkeypatch, 40)
