@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 from slow_encoding import make
 
 from hushtable.errors import DataError
-from hushtable.kernel.counting import code_table, count, count_table, people
+from hushtable.kernel.counting import code_table, count, count_table, people, source
 from hushtable.kernel.counting.encoding.statement import SqlStatement, statement
 from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.schema import Schema
@@ -154,3 +157,37 @@ def test_nothing_is_left_behind_and_nothing_is_said(
         in_files(table(SKEWED), schema(2))
     assert "p17" not in str(failed.value) and failed.value.__context__ is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_engine_is_one_of_our_own_that_shows_nothing() -> None:
+    engines: list[Any] = []
+    codes = {"k0": pa.array([1], pa.uint8()), "k1": pa.array([2], pa.uint16())}
+    rows = pa.table({"person": ["a"], **codes})
+    kept = people.kept_statement(schema(2), count._linear_codes)
+    with duckdb.connect() as theirs:
+        found = theirs.from_arrow(rows)
+        with people.bounded(found, kept, "salt", engines.append) as batches:
+            assert [batch["cell"].to_pylist() for batch in batches.to_arrow_reader(1)] == [[303]]
+            (engine,) = engines
+            asked = ("enable_progress_bar", "memory_limit", "autoinstall_known_extensions")
+            settings = ", ".join(f"current_setting('{name}')" for name in asked)
+            told = engine.execute(f"SELECT {settings}").fetchall()
+    assert told == [(False, "1.0 GiB", False)]
+
+
+def test_it_is_stopped_with_the_engine_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after one that was closed meanwhile."""
+    stopped = Event()
+
+    def ctrl_c(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with duckdb.connect() as closed:
+        pass
+    table = SimpleNamespace(get_backend=lambda: SimpleNamespace(con=closed))
+    monkeypatch.setattr(source, "wait", ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        source.interruptible(
+            table, lambda: stopped.wait(60), [SimpleNamespace(interrupt=stopped.set)]
+        )
+    assert stopped.is_set()

@@ -28,6 +28,7 @@ from hushtable.kernel.counting.encoding.statement import (
     SqlStatement,
     written,
 )
+from hushtable.kernel.counting.silence import hide_progress
 from hushtable.schema import Schema
 from hushtable.scratch import spill_folder
 
@@ -91,6 +92,7 @@ def bounded(
         spill_folder() as folder,
         duckdb.connect(config=_SETTINGS | {"temp_directory": str(folder)}) as engine,
     ):
+        hide_progress(engine)
         started(engine)
         yield Batches(_bounded(engine, folder / "people", rows, kept, salt))
 

@@ -30,7 +30,7 @@ from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.readers.sqlite import sqlite_table
 from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.readers.values import id_text, value_text
-from hushtable.kernel.counting.silence import silent_engine
+from hushtable.kernel.counting.silence import hide_progress, silent_engine
 from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
@@ -67,9 +67,7 @@ def open_table(
             allow_community_extensions=False,
         )
         try:
-            # How far a query is, and so how long it takes, is nobody's business; it would also
-            # be printed among our own output.
-            _hide_progress(connection.con)
+            hide_progress(connection.con)
             connection.con.execute(f"SET disabled_optimizers = '{_DISABLED}'")
             # Nor does the machine's zone or calendar decide what a time is.
             connection.con.execute("SET TimeZone = 'UTC'; SET Calendar = 'gregorian'")
@@ -78,13 +76,6 @@ def open_table(
             yield table
         finally:
             connection.disconnect()
-
-
-def _hide_progress(engine: Any) -> None:
-    """Let the engine show no bar; a notebook without widgets has none, and lets nobody set it."""
-    shows = engine.execute("SELECT current_setting('enable_progress_bar')").fetchone()
-    if shows != (False,):
-        engine.execute("SET enable_progress_bar = false")
 
 
 def interruptible(table: Any, work: Callable[[], _Result], others: Sequence[Any] = ()) -> _Result:
