@@ -159,6 +159,7 @@ def test_nothing_is_left_behind_and_nothing_is_said(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("databases_as_ever")
 def test_the_engine_is_one_of_our_own_that_shows_nothing() -> None:
     engines: list[Any] = []
     codes = {"k0": pa.array([1], pa.uint8()), "k1": pa.array([2], pa.uint16())}
