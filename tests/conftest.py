@@ -106,19 +106,22 @@ def one_database() -> Iterator[Callable[..., Any]]:
     """Count the tables of a process in one database, each through a connection of its own.
 
     What is registered with a connection is known to no other. All share the settings of the first,
-    which are the same for all but for the folder to spill to.
+    which are the same for all but for the folder to spill to; where rows of people are bounded,
+    with less memory, in another database.
     """
     import duckdb
 
-    databases: dict[int, Any] = {}  # by process: an engine's threads do not survive a fork
+    # By process, for an engine's threads do not survive a fork; and by what is set.
+    databases: dict[tuple[Any, ...], Any] = {}
     connect = duckdb.connect
 
     def connected(database: str = ":memory:", **given: Any) -> Any:
         if "temp_directory" not in given.get("config", {}):  # not by counting
             return connect(database, **given)
-        if os.getpid() not in databases:
-            databases[os.getpid()] = connect(database, **given)
-        return databases[os.getpid()].cursor()
+        kind = (os.getpid(), *sorted(given["config"]))
+        if kind not in databases:
+            databases[kind] = connect(database, **given)
+        return databases[kind].cursor()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duckdb, "connect", connected)

@@ -34,7 +34,8 @@ PUBLIC_MAPS = {
 }
 
 # What each part may import of the others; its own files are always allowed.
-SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "progress", "scratch", "text"}
+SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "progress", "scratch"}
+SHARED |= {"spilled", "text"}
 READING = {"arrays", "errors", "kernel.maps.public", "kernel.privacy.noises", "schema", "text"}
 READING |= {"markup"}
 ANALYST = READING | {"forms", "kernel.privacy.loss", "query"}
@@ -44,6 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "opening": set(),
     "progress": set(),
     "scratch": set(),
+    "spilled": {"arrays"},
     "text": set(),
     "markup": {"text"},
     "errors": {"text"},

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import __main__ as whole
-from benchmarks import peer_scripts, sparse, transforms
+from benchmarks import large, peer_scripts, sparse, transforms
 from benchmarks.machine import machine, peak_memory
 from benchmarks.options import Options
 from benchmarks.table import Grid, Row, Section, Target, cells, figure, markdown, show, times
@@ -235,3 +235,21 @@ def test_what_cannot_be_done_is_one_line_before_anything_is_measured(
     seen = capsys.readouterr()
     assert stopped.value.code == 2 and told in seen.err and seen.err.count("\n") == 1
     assert not seen.out and [path.name for path in Path().iterdir()] == ["folder.md"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        (["people", "--rows", "2000", "--kind", "skewed"], "rows kept"),
+        (["columns", "--rows", "2000"], "GiB of codes"),
+        (["cells", "--cells", "2000", "--mechanism", "filter-priority"], "cells kept"),
+    ],
+    ids=["people", "columns", "cells"],
+)
+def test_large_tables_are_measured_in_a_process_of_their_own(
+    asked: list[str], shown: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    large.main(asked)
+    (line,) = capfd.readouterr().out.splitlines()
+    assert line.startswith("2e+03") and "GiB anonymous" in line and shown in line

@@ -77,3 +77,11 @@ def available_memory() -> int:
         if not hasattr(os, "sysconf"):  # Windows, where nothing is published
             return _USUAL_MEMORY
         return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
+
+
+def available_disk() -> int:
+    """The bytes that are free where temporary files are."""
+    import shutil
+    import tempfile
+
+    return shutil.disk_usage(tempfile.gettempdir()).free

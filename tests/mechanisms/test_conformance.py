@@ -11,12 +11,15 @@ import pandas
 import pytest
 from exact_cases import CASES, NEIGHBOURS, check
 from tests.shared_mechanisms import FORMS, NOISY, NOISY_ERRORS, remove_noisy
+from tests.shared_sizes import some_of
 
 import hushtable
+from hushtable import spilled
 from hushtable.cli.main import app
 from hushtable.errors import OptionError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.families import MECHANISMS
+from hushtable.kernel.counting.tally import Tally
 from hushtable.release import Release
 from hushtable.schema import Schema
 
@@ -237,3 +240,18 @@ def _noiseless(release: Release) -> dict[str, Any]:
     told = _told(release)
     remove_noisy(told, release.mechanism)
     return told
+
+
+@pytest.mark.parametrize("mechanism", some_of(MECHANISMS, ("basic", "filter", "sketch")))
+def test_counts_that_lie_in_files_give_the_same_release(
+    mechanism: str, tmp_path: Path, schema: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of a table do that has more occupied cells than memory should hold."""
+
+    def arrays(release: Release) -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in release.folder.glob("*.npy")}
+
+    whole = arrays(publish(tmp_path, schema, mechanism, entropy=SeededEntropy(3)))
+    monkeypatch.setattr(Tally.__init__, "__defaults__", (100, 0))
+    monkeypatch.setattr(spilled, "_MOST", 0)
+    assert arrays(publish(tmp_path, schema, mechanism, entropy=SeededEntropy(3))) == whole != {}

@@ -11,8 +11,8 @@ from exact_cases import EPSILON, check, check_asking, loss_between, schema_of
 
 from hushtable.auditing.privacy_check import PrivacyReport, curator_loss
 from hushtable.auditing.small_tables import Holdings
-from hushtable.kernel.counting import count
-from hushtable.kernel.counting.encoding import bound, statement
+from hushtable.kernel.counting import count, people
+from hushtable.kernel.counting.encoding import bound
 from hushtable.kernel.curator import Curator, LargestPart, Measurement, Regions
 from hushtable.kernel.curator.holding import dense_counts
 from hushtable.kernel.privacy.account import Account
@@ -165,10 +165,11 @@ def test_noise_on_occupied_cells_shows_also_when_as_many_are_occupied(monkeypatc
     assert moved.loss == 0 and "returned" in str(moved.problem)
 
 
-def break_bounding(monkeypatch: Patch, wrong: Callable[[Any, Any, str], Any]) -> None:
+def break_bounding(monkeypatch: Patch, step: str, wrong: Callable[..., Any]) -> None:
     """No statement that was written before is used, and none that is written now is kept."""
-    monkeypatch.setattr(statement, "bound_contributions", wrong)
-    monkeypatch.setattr(count, "statement", statement.statement.__wrapped__)
+    monkeypatch.setattr(people, step, wrong)
+    for name in ("people_statement", "kept_statement"):
+        monkeypatch.setattr(count, name, getattr(people, name).__wrapped__)
 
 
 def test_rows_beyond_the_bound_are_caught(monkeypatch: Patch) -> None:
@@ -182,21 +183,23 @@ def test_rows_beyond_the_bound_are_caught(monkeypatch: Patch) -> None:
     assert curator_loss(ask, schema, [], person, epsilon=EPSILON).loss == E
     wide = schema_of(THREE)
     object.__setattr__(wide, "unit", Unit("id", 99))
-    break_bounding(monkeypatch, lambda table, _, salt: bound.bound_contributions(table, wide, salt))
+    break_bounding(
+        monkeypatch, "kept_rows", lambda rows, _, salt: bound.kept_rows(rows, wide, salt)
+    )
     found = curator_loss(ask, schema, [], person, epsilon=EPSILON)
     assert found.loss == E * 4 / 3 and not found.holds
 
 
 def test_people_without_an_id_pooled_as_one_are_caught(monkeypatch: Patch) -> None:
-    def pooled(table: Any, schema: Any, salt: str) -> Any:
+    def pooled(table: Any, schema: Any) -> Any:
         known = table.mutate(c1=table.c1.fill_null("nobody"))
-        return bound.bound_contributions(known, schema, salt)
+        return bound.rows_of_people(known, schema)
 
     def ask(curator: Curator) -> Any:
         return curator.noisy_counts(Regions([0, 1]), epsilon=EPSILON)
 
     both = [("0", None), ("1", None)]
-    break_bounding(monkeypatch, pooled)
+    break_bounding(monkeypatch, "rows_of_people", pooled)
     counted = Holdings(schema_of(ONE))
     # Of the two only one is kept, so one of them is displaced when the other comes.
     losses = [

@@ -9,10 +9,13 @@ import pytest
 from exact_cases import EPSILON, NEIGHBOURS, check, check_asking
 
 from hushtable.errors import OptionError
+from hushtable.families import find_mechanism
+from hushtable.families.sparse.ask import summary
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import Filter, Threshold
 from hushtable.kernel.maps.structure import Structure
+from hushtable.schema import Schema
 
 relations = pytest.mark.parametrize("neighbours", NEIGHBOURS)
 SOME = ["clipped and dropped rows", "two attributes"]
@@ -153,12 +156,6 @@ class TestTheCurator:
 
 def test_what_is_made_before_sampling_must_fit_too() -> None:
     """Nodes are dropped for want of an ancestor before anything is sampled."""
-    from fractions import Fraction
-
-    from hushtable.errors import OptionError
-    from hushtable.families import find_mechanism
-    from hushtable.schema import Schema
-
     long = {"kind": "ordinal", "range": [1, 10**6]}
     attributes = [{"name": "a", **long}, {"name": "b", **long}]
     schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": attributes})
@@ -166,3 +163,26 @@ def test_what_is_made_before_sampling_must_fit_too() -> None:
     for name in ("filter-threshold", "filter-priority"):
         with pytest.raises(OptionError, match="more than memory"):
             find_mechanism(name).check(schema, epsilon=Fraction(1), settings=asked)
+
+
+def test_what_is_kept_place_by_place_must_fit_into_files_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A priority sample is chosen in memory; a filter or a threshold looks at one place a time."""
+    long = {"kind": "ordinal", "range": [1, 10**6]}
+    attributes = [{"name": "a", **long}, {"name": "b", **long}]
+    schema = Schema.from_dict({"name": "t", "budget": "1", "attribute": attributes})
+    monkeypatch.setattr(summary, "available_memory", lambda: 10**9)
+    asked = {"size": str(10**9)}
+    for mechanism, disk, fits in (
+        ("filter", 10**11, True),
+        ("filter", 10**10, False),
+        ("filter-priority", 10**11, False),
+    ):
+        monkeypatch.setattr(summary, "available_disk", lambda disk=disk: disk)
+        check = find_mechanism(mechanism).check
+        if fits:
+            check(schema, epsilon=Fraction(1), settings=asked)
+            continue
+        with pytest.raises(OptionError, match=r"more than memory (and TMPDIR hold|holds)"):
+            check(schema, epsilon=Fraction(1), settings=asked)

@@ -19,7 +19,7 @@ from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.maps.thresholds import descending_thresholds
-from hushtable.kernel.noise import closeness, gaps
+from hushtable.kernel.noise import closeness, gaps, stretches
 from hushtable.kernel.noise import sparse_draws as sparse
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.noise.closeness import (
@@ -159,6 +159,17 @@ def test_no_more_gaps_are_drawn_than_are_counted(
     rule: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One at a time, in a table where every place is empty."""
+    gaps_are_counted(rule, monkeypatch)
+
+
+@pytest.mark.parametrize("rule", [Filter(9), Threshold(900), Priority(3, 5, 9)], ids=str)
+def test_so_are_those_that_end_each_stretch(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_LEAST", 20)
+    assert stretches.number_of_stretches(300) == 15
+    gaps_are_counted(rule, monkeypatch)
+
+
+def gaps_are_counted(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
     true, drawn, runs, domain, scale = gaps.sample_gaps, [0], 400, 300, Fraction(3)
 
     def one_gap(scale: Fraction, size: int, entropy: Any) -> Any:

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
-from hushtable.kernel.noise import gaps
+from hushtable.kernel.noise import gaps, stretches
 from hushtable.kernel.noise import sparse_draws as sparse
 
 FALSE_ALARM = 1e-6
@@ -144,6 +144,12 @@ def scripted(monkeypatch: pytest.MonkeyPatch, reach: int) -> None:
     monkeypatch.setattr(sparse, "_uniform_below", uniform_below)
     monkeypatch.setattr(sparse, "_bernoulli", bernoulli)
     monkeypatch.setattr(gaps, "sample_gaps", one_gap)
+
+
+def cut(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Draw every domain in so many stretches, or in one for every place."""
+    monkeypatch.setattr(stretches, "_LEAST", 1)
+    monkeypatch.setattr(stretches, "_MOST", number)
 
 
 def every_path(run: Callable[[Any], Any], runs: int) -> tuple[dict[Any, float], float]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sparse_laws import (
+    cut,
     dense,
     every_path,
     fits,
@@ -28,11 +29,13 @@ from sparse_laws import (
     scripted,
     seeded,
 )
+from tests.shared_sizes import some_of
 
+from hushtable import spilled
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.maps.structure import Structure
-from hushtable.kernel.noise import gaps
+from hushtable.kernel.noise import gaps, stretches
 from hushtable.kernel.noise.sparse_draws import (
     _magnitudes_between,
     draw_priorities,
@@ -67,6 +70,21 @@ RULES: dict[str, Rule] = {
 def test_every_path_of_the_shortcut_adds_up_to_the_laborious_law(
     rule: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    adds_up(rule, table, monkeypatch)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("table", ["cells", "dyadic", "full"])
+@pytest.mark.parametrize("rule", some_of(RULES, ("filter", "one-sided filter", "filter-threshold")))
+def test_so_do_those_of_stretches_one_after_another(
+    rule: str, table: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, number)
+    adds_up(rule, table, monkeypatch)
+
+
+def adds_up(rule: str, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that may come out comes out as often as with noise on every place."""
     scripted(monkeypatch, REACH)
     found, left = every_path(
         lambda script: outcome(summarise(TABLES[table], RULES[rule], SCALE, script)), 1200
@@ -84,8 +102,12 @@ def test_every_path_of_the_shortcut_adds_up_to_the_laborious_law(
     ("table", "first", "theta"),
     [("cells", None, 1), ("cells", 9, 1), ("dyadic", 5, 2), ("haar", 4, 1), ("full", 3, 2)],
 )
-def test_priority_samples_have_the_laborious_law(table: str, first: int | None, theta: int) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_priority_samples_have_the_laborious_law(
+    table: str, first: int | None, theta: int, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From a first τ at which all are candidates, or so high that lower ones must be added."""
+    cut(monkeypatch, number)
     rule, runs, entropy = Priority(1, theta, first), 800, seeded(5)
     made, taus = Counter[Any](), []
     for _ in range(runs):
@@ -328,6 +350,85 @@ def test_priorities_of_candidates(tau: int, above: int | None) -> None:
             Counter(np.minimum(part * 20, 19.5).astype(int).tolist()),
             dict.fromkeys(range(20), 1 / 20),
         )
+
+
+# ── stretches ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("domain", [1, 2, 3, 100, 2**22, 2**23 + 1, 10**12, 2**62])
+def test_stretches_are_all_places_once_whatever_is_held(domain: int) -> None:
+    ends = stretches.borders(domain)
+    assert ends[0] == 0 and ends[-1] == domain
+    assert all(left < right for left, right in itertools.pairwise(ends))
+    assert len(ends) - 1 == stretches.number_of_stretches(domain) <= 256
+    random = np.random.default_rng(1)
+    places = np.unique(np.concatenate([random.integers(0, domain, 50), np.array(ends[:-1])]))
+    for some in (places, places[:1], places[:0]):
+        table = Held(some, some % 7 + 1, domain)
+        parts = list(stretches.stretches(table))
+        assert [start for start, _ in parts] == ends[:-1]
+        assert [part.domain for _, part in parts] == np.diff(ends).tolist()
+        again = np.concatenate([start + part.places for start, part in parts])
+        assert np.array_equal(again, some)
+        assert np.array_equal(np.concatenate([part.values for _, part in parts]), table.values)
+        assert all(((p.places >= 0) & (p.places < p.domain)).all() for _, p in parts)
+
+
+@pytest.mark.parametrize("rule", [*RULES.values(), Priority(9), Priority(9, 2, first=100)], ids=str)
+def test_one_stretch_is_drawn_as_the_whole_is(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stretch of a larger domain, by the same bits, is what it is by itself."""
+    table = Held(np.arange(0, 90, 7), np.full(13, 4), 90)
+    alone = summarise(table, rule, SCALE * 4, seeded(3))
+    monkeypatch.setattr(stretches, "borders", lambda domain: [0, 0, domain])
+    after_none = summarise(table, rule, SCALE * 4, seeded(3))
+    assert outcome(alone) == outcome(after_none) and alone.tau == after_none.tau
+
+
+@pytest.mark.parametrize("rule", [Filter(3), Threshold(40, 2), Priority(500, 2), Priority(10**6)])
+def test_many_stretches_have_the_law_of_one(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large values and small ones, occupied places and others, by where they are."""
+    occupied = np.arange(0, 30_000, 3)
+    table = Held(occupied, np.full(len(occupied), 5), 30_000)
+    seen = []
+    for number in (1, 100):
+        cut(monkeypatch, number)
+        kinds = Counter[Any]()
+        for seed in range(4):
+            kept = summarise(table, rule, Fraction(7, 2), seeded(20 + seed))
+            assert (np.diff(kept.places) > 0).all()
+            where = kept.places * 5 // table.domain
+            sizes = np.minimum(np.abs(kept.values), 20)
+            kinds.update(
+                zip((kept.places % 3).tolist(), where.tolist(), sizes.tolist(), strict=True)
+            )
+        seen.append(kinds)
+    assert same_law(*seen)
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_no_place_is_drawn_for_twice_however_often_the_threshold_falls(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Down to θ, where all that passes the filter has joined: each as often as it passes."""
+    cut(monkeypatch, number)
+    table = Held(np.arange(0, 4000, 2), np.full(2000, 3), 4000)
+    kept = summarise(table, Priority(10**4, 2, first=500), Fraction(4), seeded(7))
+    assert kept.tau == 0 and (np.diff(kept.places) > 0).all()
+    for true, these in ((3, kept.places % 2 == 0), (0, kept.places % 2 == 1)):
+        law = place_law(true, Filter(2), 4.0, 100)
+        observed: dict[Any, int] = dict(Counter(kept.values[these].tolist()))
+        assert fits(observed | {None: 2000 - int(these.sum())}, law)
+
+
+def test_summaries_that_are_large_go_through_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Held(np.arange(0, 3000, 3), np.full(1000, 5), 3000)
+    cut(monkeypatch, 40)
+    rules: list[Rule] = [Filter(2), Threshold(9), Priority(300), Priority(300, first=10**6)]
+    before = [summarise(table, rule, Fraction(2), seeded(1)) for rule in rules]
+    monkeypatch.setattr(spilled, "_MOST", 10)
+    for rule, kept in zip(rules, before, strict=True):
+        again = summarise(table, rule, Fraction(2), seeded(1))
+        assert outcome(again) == outcome(kept) and again.tau == kept.tau
 
 
 # ── edges ────────────────────────────────────────────────────────────────────────────────────────

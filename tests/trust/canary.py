@@ -482,16 +482,17 @@ def _attempt_defects(attempts: Attempts, data: Path, schema: Path, out: Path) ->
 
 
 def killed_while_counting(folder: Path) -> None:
-    """Die by kill -9 while the engine's own folder holds canaries."""
+    """Die by kill -9 while the engines' own folders hold canaries, and rows of people."""
     from hushtable import scratch
-    from hushtable.kernel.counting.encoding import statement
+    from hushtable.kernel.counting import people
 
     def spill_and_die(*_: Any) -> Any:
-        (spill,) = Path(os.environ["TMPDIR"]).glob(f"{scratch._SPILL}*")
-        (spill / "spilled").write_bytes(f"{TEXT} {NUMBER}".encode())
+        for spill in Path(os.environ["TMPDIR"]).glob(f"{scratch._SPILL}*"):
+            (spill / "spilled").write_bytes(f"{TEXT} {NUMBER}".encode())
         os.kill(os.getpid(), signal.SIGKILL)
 
-    statement.bound_contributions = spill_and_die
+    people._TOGETHER = 0
+    people._told = spill_and_die
     _publish(folder / INSIDE / "good.csv", folder / "other.toml", folder / "out" / "killed")
 
 

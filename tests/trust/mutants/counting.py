@@ -16,6 +16,7 @@ from .suites import (
     OF_COUNTS,
     ONCE,
     OTHER_FILES,
+    PEOPLE,
     PLATFORMS,
     READABLE,
     SECRET,
@@ -193,10 +194,19 @@ COUNTING = [
     Mutant(
         "a statement kept whatever the types of the columns",
         "kernel/counting/encoding/statement.py",
-        "@lru_cache(_KEPT)\ndef statement(schema: Schema, types: Any, select: Select)",
+        "@lru_cache(KEPT)\ndef statement(schema: Schema, types: Any, select: Select)",
         "@lambda write, kept={}: lambda *by:"  # the second argument is the types
         " kept.get(by[::2]) or kept.setdefault(by[::2], write(*by))\n"
         "def statement(schema: Schema, types: Any, select: Select)",
+        (STATEMENT,),
+    ),
+    Mutant(
+        "a statement about rows of persons kept whatever the types of the columns",
+        "kernel/counting/people.py",
+        "@lru_cache(KEPT)\ndef people_statement(schema: Schema, types: Any)",
+        "@lambda write, kept={}: lambda *by:"
+        " kept.get(by[0]) or kept.setdefault(by[0], write(*by))\n"
+        "def people_statement(schema: Schema, types: Any)",
         (STATEMENT,),
     ),
     Mutant(
@@ -273,9 +283,23 @@ COUNTING = [
     ),
     Mutant(
         "rows counted once by merge, however often they came",
+        "kernel/counting/runs.py",
+        "np.add.reduceat(counts, first)",
+        "np.maximum.reduceat(counts, first)",
+        (TALLY,),
+    ),
+    Mutant(
+        "codes that were set aside counted again with each file that joins them",
+        "kernel/counting/runs.py",
+        "            level.clear()\n",
+        "",
+        (TALLY,),
+    ),
+    Mutant(
+        "rows that are counted kept waiting, and counted again",
         "kernel/counting/tally.py",
-        "np.add.reduceat(np.concatenate([counts",
-        "np.maximum.reduceat(np.concatenate([counts",
+        "        self._waiting, self._rows = [], 0\n        run",
+        "        self._rows = 0\n        run",
         (TALLY,),
     ),
     Mutant(
@@ -305,6 +329,21 @@ COUNTING = [
         'rows.filter(rows["rank"] < schema.unit.max_rows)',
         "rows",
         (BOUND,),
+    ),
+    Mutant(
+        "a person's rows bounded in several files, in each by itself",
+        "kernel/counting/people.py",
+        "hash(person) %",
+        "hash(k0) %",
+        (f"{PEOPLE}::test_the_rows_that_count_are_those_of_one_statement",),
+        quick=True,
+    ),
+    Mutant(
+        "files bounded together with those before them, whose rows count twice",
+        "kernel/counting/people.py",
+        "together, found = [], 0\n        together",
+        "found = 0\n        together",
+        (f"{PEOPLE}::test_the_rows_that_count_are_those_of_one_statement",),
     ),
     Mutant(
         "the same salt every time",

@@ -146,17 +146,24 @@ PRECISION = [
         (CLOSENESS, CURATOR_CLOSENESS),
     ),
     Mutant(
+        "the gaps that end stretches counted once for all",
+        "kernel/noise/closeness.py",
+        "closing = number_of_stretches(domain)",
+        "closing = 1",
+        (CLOSENESS,),
+    ),
+    Mutant(
         "one gap for all empty places",
         "kernel/noise/closeness.py",
-        "return (1 + expected) * GAP_ETA + expected * magnitude + _ROUNDING",
+        "return (closing + expected) * GAP_ETA + expected * magnitude + _ROUNDING",
         "return GAP_ETA + expected * magnitude + _ROUNDING",
         (CLOSENESS,),
     ),
     Mutant(
         "magnitudes of empty places not counted",
         "kernel/noise/closeness.py",
-        "return (1 + expected) * GAP_ETA + expected * magnitude + _ROUNDING",
-        "return (1 + expected) * GAP_ETA + _ROUNDING",
+        "return (closing + expected) * GAP_ETA + expected * magnitude + _ROUNDING",
+        "return (closing + expected) * GAP_ETA + _ROUNDING",
         (CLOSENESS,),
     ),
     Mutant(

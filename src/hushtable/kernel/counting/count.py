@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
 from hushtable.errors import DataError
-from hushtable.kernel.counting.encoding.bound import PEOPLE, fresh_salt, people_column
+from hushtable.kernel.counting.encoding.bound import PEOPLE, fresh_salt, narrow_kinds, people_column
 from hushtable.kernel.counting.encoding.moments import check_zones
 from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
 from hushtable.kernel.counting.engines.spark import code_rows, count_cells, is_spark
+from hushtable.kernel.counting.growing import GrowingColumns
+from hushtable.kernel.counting.people import bounded, kept_statement, people_statement
 from hushtable.kernel.counting.readers.csvfile import CsvFormat
 from hushtable.kernel.counting.readers.records import LostRecords
 from hushtable.kernel.counting.silence import silent_engine
@@ -104,7 +106,11 @@ def code_table(
     """
 
     def keep(rows: Any) -> CodedColumns:
-        return of([np.asarray(column) for column in rows.to_arrow_table().columns])
+        people_too = ["int64"] if schema.counts else []
+        columns = GrowingColumns([*narrow_kinds(schema).values(), *people_too])
+        for batch in rows.to_arrow_reader(_BATCH):
+            columns.add([_integers(column) for column in batch.columns])
+        return of(columns.arrays())
 
     def of(columns: list[NDArray[Any]]) -> CodedColumns:
         people = columns.pop() if schema.counts else None
@@ -124,9 +130,18 @@ def _fetched(
     salt: str | None,
 ) -> _Result:
     """What is fetched of the encoded rows, contributions bounded."""
-    return fetched(
-        fetch, lambda schema, types: statement(schema, types, select), data, schema, csv, salt
-    )
+    secret = _secret(salt)
+    if schema.unit is None:
+        return fetched(
+            fetch, lambda schema, types: statement(schema, types, select), data, schema, csv, secret
+        )
+    engines: list[Any] = []
+
+    def bound(rows: Any) -> _Result:
+        with bounded(rows, kept_statement(schema, select), secret, engines.append) as kept:
+            return fetch(kept)
+
+    return fetched(bound, people_statement, data, schema, csv, secret, engines=engines)
 
 
 def fetched(
@@ -138,10 +153,12 @@ def fetched(
     salt: str | None = None,
     *,
     lost: LostRecords | None = None,
+    engines: Sequence[Any] = (),
 ) -> _Result:
     """What is fetched of a statement about the table's rows while their engine is open.
 
-    The statement is written for the types of the columns. For `lost` see `open_table`.
+    The statement is written for the types of the columns. For `lost` see `open_table`, for the
+    other `engines` that work for it `interruptible`.
     """
     secret = _secret(salt)  # before anything is read
     ids = [schema.unit.column] if schema.unit else []
@@ -157,7 +174,7 @@ def fetched(
             with written.result(table, secret) as rows:
                 return fetch(rows)
 
-        return interruptible(table, work)
+        return interruptible(table, work, engines)
 
 
 def _secret(salt: str | None) -> str:
@@ -168,13 +185,12 @@ def _linear_codes(rows: Any, schema: Schema) -> Any:
     """A column of linear codes, of the cells that the rows fall into; and whom they stand for."""
     code = rows["k0"].cast("int64")
     for i, size in enumerate(schema.shape[1:], start=1):
-        code = code * size + rows[f"k{i}"]
+        code = code * size + rows[f"k{i}"].cast("int64")
     cell = code.cast("int32" if schema.cells <= 2**31 else "int64")
     return rows.select(cell=cell, **people_column(rows, schema))
 
 
 def _narrow_codes(rows: Any, schema: Schema) -> Any:
     """The columns of codes, each of the narrowest type that holds them; and whom they stand for."""
-    kinds = [np.min_scalar_type(size - 1) for size in schema.shape]
-    codes = {f"k{i}": rows[f"k{i}"].cast(str(kind)) for i, kind in enumerate(kinds)}
+    codes = {name: rows[name].cast(kind) for name, kind in narrow_kinds(schema).items()}
     return rows.select(**codes, **people_column(rows, schema))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hushtable.errors import DataError, HushError
 
@@ -33,3 +33,14 @@ def silent_engine(problem: str) -> Iterator[None]:
         raise
     except Exception:
         raise_alone(EngineError(problem))
+
+
+def hide_progress(engine: Any) -> None:
+    """Let the engine show no bar: how long a query takes is nobody's business, and it would be
+    printed among our own output.
+
+    A notebook without widgets has none, and lets nobody set it.
+    """
+    ((shown,),) = engine.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if shown:
+        engine.execute("SET enable_progress_bar = false")

@@ -11,7 +11,7 @@ import re
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -42,7 +42,12 @@ from hushtable.kernel.counting.readers.server import is_server, server_table
 from hushtable.kernel.counting.readers.sqlite import sqlite_table
 from hushtable.kernel.counting.readers.stream import Stream
 from hushtable.kernel.counting.readers.values import id_text, value_text
-from hushtable.kernel.counting.silence import EngineError, raise_alone, silent_engine
+from hushtable.kernel.counting.silence import (
+    EngineError,
+    hide_progress,
+    raise_alone,
+    silent_engine,
+)
 from hushtable.kernel.posix import STOPPING, pthread_sigmask
 from hushtable.progress import Listener, listener, nobody
 from hushtable.scratch import spill_folder
@@ -95,9 +100,7 @@ def open_table(
             allow_community_extensions=False,
         )
         try:
-            # How far a query is, and so how long it takes, is nobody's business; it would also
-            # be printed among our own output.
-            _hide_progress(connection.con)
+            hide_progress(connection.con)
             connection.con.execute("; ".join(SETTINGS))
             with silent_engine("the table could not be opened"):
                 table = _any_table(connection, data, columns, form or CsvFormat(), ids, lost, held)
@@ -119,17 +122,11 @@ def _told_by_files(data: Any) -> Iterator[None]:
         raise
 
 
-def _hide_progress(engine: Any) -> None:
-    """Let the engine show no bar; a notebook without widgets has none, and lets nobody set it."""
-    shows = engine.execute("SELECT current_setting('enable_progress_bar')").fetchone()
-    if shows != (False,):
-        engine.execute("SET enable_progress_bar = false")
-
-
-def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
+def interruptible(table: Any, work: Callable[[], _Result], others: Sequence[Any] = ()) -> _Result:
     """Let the engine of a table work in another thread, and stop it when a signal comes.
 
     Signals are handled between the steps of the main thread; an engine can take hours over one.
+    Other engines that work for it may be added meanwhile: they are stopped, too.
     """
     tell = listener()
     found: Future[_Result] = Future()
@@ -142,14 +139,16 @@ def interruptible(table: Any, work: Callable[[], _Result]) -> _Result:
         return found.result()
     except KeyboardInterrupt:
         while worker.is_alive():  # it may be between two queries
-            _stop(table.get_backend())
+            _stop(table.get_backend(), others)
             worker.join(0.1)
         raise
 
 
-def _stop(connection: Any) -> None:
-    """Stop what the engine does, and a server whose rows it waits for."""
-    connection.con.interrupt()
+def _stop(connection: Any, others: Sequence[Any]) -> None:
+    """Stop what the engine and others do, and a server whose rows they wait for."""
+    for engine in (connection.con, *others):
+        with suppress(Exception):  # it may have been closed meanwhile
+            engine.interrupt()
     getattr(connection, _STOPS_SERVER, lambda: None)()
 
 

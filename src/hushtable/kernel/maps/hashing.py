@@ -28,6 +28,7 @@ _Words = NDArray[np.uint64]
 _LOW31, _LOW30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)
 _30, _31, _61 = np.uint64(30), np.uint64(31), np.uint64(61)
 _P = np.uint64(PRIME)
+_PIECE = 2**20  # cells whose buckets are worked out at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,11 @@ class Sketch:
     def forward(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """The true buckets of non-empty cells."""
         buckets = np.zeros((self.rows, self.width), np.int64)
-        for row in range(self.rows):
-            where, signs = self.hashed(row, codes)
-            np.add.at(buckets[row], where, signs * counts)
+        for first in range(0, len(codes), _PIECE):
+            here = slice(first, first + _PIECE)
+            for row in range(self.rows):
+                where, signs = self.hashed(row, codes[here])
+                np.add.at(buckets[row], where, signs * counts[here])
         return buckets
 
     def to_dict(self) -> dict[str, Any]:

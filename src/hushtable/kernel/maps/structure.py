@@ -37,6 +37,8 @@ KINDS: tuple[On, ...] = ("cells", "dyadic", "haar")
 MOST_PLACES = 2**62
 """Places are 64-bit integers."""
 
+_PIECE = 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Structure:
@@ -201,14 +203,18 @@ def _halved(
 
 def _added_up(places: Integers, values: Integers) -> tuple[Integers, Integers]:
     """Distinct places in order, the values of each added up."""
-    if len(places) == 0:
+    if _ascending(places):
         return places, values
     if not (places[1:] >= places[:-1]).all():
         places, values = _sorted(places, values)
     first = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1])))
-    if len(first) == len(places):
-        return places, values
     return places[first], np.add.reduceat(values, first)
+
+
+def _ascending(places: Integers) -> bool:
+    """Whether they are distinct and in order; looked at piece by piece, for they may be a file."""
+    pieces = (places[first : first + _PIECE + 1] for first in range(0, len(places), _PIECE))
+    return all(bool((piece[1:] > piece[:-1]).all()) for piece in pieces)
 
 
 def _sorted(places: Integers, values: Integers) -> tuple[Integers, Integers]:

@@ -17,10 +17,10 @@ treats differently, which has one law in both, the two are compared by the other
 are the places that one person's rows touch, a public number, and the empty ones.
 
 **Empty places.** Each of `domain` places at most is chosen with the same chance p, by one gap for
-each chosen place and one that leads beyond the last: 1 + domain·p gaps are expected at most, and
-domain·p magnitudes. The scale of the gaps is rounded so that p is off by less than 10^-79 of
-itself, over all places by less than 2^-190. A chance below 10^-60 is taken as none, which is off
-by domain·p at most.
+each chosen place and, in each of the s stretches of the domain, one that leads beyond its last:
+s + domain·p gaps are expected at most, and domain·p magnitudes; s follows from the domain alone.
+The scale of the gaps is rounded so that p is off by less than 10^-79 of itself, over all places by
+less than 2^-190. A chance below 10^-60 is taken as none, which is off by domain·p at most.
 
 **Priority sampling** draws candidates at thresholds τ₀ > τ₁ > … until they are more than `size`.
 Let P_r be the chance of an empty place to be drawn at τ_r or before. Round r is only reached if at
@@ -42,6 +42,7 @@ from itertools import pairwise
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
 from hushtable.kernel.maps.thresholds import descending_thresholds
+from hushtable.kernel.noise.stretches import number_of_stretches
 from hushtable.kernel.noise.tables import geometric_tables, in_range, laplace_tables
 
 EXACT_ETA = Fraction(1, 2**184)
@@ -124,4 +125,5 @@ def _drawn_eta(
     expected = math.ceil(domain * Fraction(drawn)) + 1  # one for what rounding takes away
     if most is not None:
         expected = min(expected, most)
-    return (1 + expected) * GAP_ETA + expected * magnitude + _ROUNDING
+    closing = number_of_stretches(domain)
+    return (closing + expected) * GAP_ETA + expected * magnitude + _ROUNDING

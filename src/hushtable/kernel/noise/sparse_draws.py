@@ -16,6 +16,9 @@ max(abs(v), τ)/U as a 64-bit float. If they are too few, those between the next
 are added: nothing is drawn again. A priority is a function of exactly drawn integers and of public
 numbers, so that its rounding is part of the rule, and not an error of the noise.
 
+A domain is drawn in stretches (`stretches`), one after another. Of what they keep, a priority
+sample is chosen as one: a τ is lowered, or the sample taken, for all of them together.
+
 `closeness` argues how far all these draws may be from their ideal law.
 """
 
@@ -36,6 +39,8 @@ from hushtable.kernel.maps.thresholds import descending_thresholds
 from hushtable.kernel.noise import exact, gaps
 from hushtable.kernel.noise.bulk import Keep, add_laplace, sample_geometric
 from hushtable.kernel.noise.entropy import Entropy
+from hushtable.kernel.noise.stretches import stretches
+from hushtable.spilled import Spilled
 
 _UNIT = 1 << 53
 
@@ -47,17 +52,40 @@ def summarise(
 
     With `keep`, the filter's whole output is made and thinned by it before anything is sampled.
     """
+    if keep is not None:
+        passing = rule if isinstance(rule, Filter) else Filter(rule.theta)
+        thinned = _thinned(_place_by_place(held, passing, scale, entropy), keep)
+        return thinned if isinstance(rule, Filter) else _sample(thinned, rule, entropy)
+    if isinstance(rule, Priority):
+        return _priority(held, rule, scale, entropy)
+    return _place_by_place(held, rule, scale, entropy)
+
+
+def _place_by_place(
+    held: Held, rule: Filter | Threshold, scale: Fraction, entropy: Entropy
+) -> Kept:
+    """What a rule keeps of each stretch: to what one keeps, the others are no matter."""
+    places, values, tau = Spilled(), Spilled(), 0.0
+    for start, stretch in stretches(held):
+        draw = _Draw(stretch, _noisy(stretch, scale, entropy), scale, entropy)
+        kept = draw.kept(
+            _filter(draw, rule) if isinstance(rule, Filter) else _threshold(draw, rule)
+        )
+        places.add(start + kept.places)
+        values.add(kept.values)
+        tau = kept.tau
+    return Kept(places.array(), values.array(), tau)
+
+
+def _noisy(held: Held, scale: Fraction, entropy: Entropy) -> Integers:
     noisy = held.values.copy()
     add_laplace(noisy, scale, entropy)
-    draw = _Draw(held, noisy, scale, entropy)
-    if isinstance(rule, Filter):
-        return draw.kept(_filter(draw, rule), keep)
-    if keep is not None:
-        filtered = draw.kept(_filter(draw, Filter(rule.theta)), keep)
-        return _sample(filtered, rule, entropy)
-    if isinstance(rule, Threshold):
-        return draw.kept(_threshold(draw, rule), None)
-    return _priority(draw, rule)
+    return noisy
+
+
+def _thinned(kept: Kept, keep: Keep) -> Kept:
+    stays = keep(kept.places)
+    return Kept(kept.places[stays], kept.values[stays], kept.tau)
 
 
 class _Chosen(NamedTuple):
@@ -77,7 +105,7 @@ class _Draw(NamedTuple):
     scale: Fraction
     entropy: Entropy
 
-    def kept(self, found: _Chosen, keep: Keep | None) -> Kept:
+    def kept(self, found: _Chosen) -> Kept:
         """Everything found, in the order of the places, whatever it was before the noise."""
         places, values = gaps.merged(
             self.held.places[found.occupied],
@@ -85,9 +113,6 @@ class _Draw(NamedTuple):
             found.places,
             found.values,
         )
-        if keep is not None:
-            stays = keep(places)
-            places, values = places[stays], values[stays]
         return Kept(places, values, found.tau)
 
 
@@ -114,24 +139,45 @@ def _threshold(draw: _Draw, rule: Threshold) -> _Chosen:
 # ── priority sampling ────────────────────────────────────────────────────────────────────────────
 
 
-def _priority(draw: _Draw, rule: Priority) -> Kept:
-    """Candidates from the highest priorities down until there are more than wanted, or no more."""
-    waiting = np.flatnonzero(np.abs(draw.noisy) >= rule.theta)
+def _priority(held: Held, rule: Priority, scale: Fraction, entropy: Entropy) -> Kept:
+    """Candidates from the highest priorities down until there are more than wanted, or no more.
+
+    Whether there are enough is asked of all stretches together, after each has told its own.
+    """
+    noisy = _passing(held, rule.theta, scale, entropy)
+    joined = [np.zeros(len(one.places), bool) for _, one in stretches(noisy)]
     taken, above = _nothing(), None
     upgraded = taken.places
-    for tau in descending_thresholds(draw.held.domain, draw.scale, rule):
-        sizes = np.abs(draw.noisy[waiting])
-        joins = _joining(sizes, tau, above, draw.entropy)
-        old, waiting = waiting[joins], waiting[~joins]
-        new = _upgraded(draw, upgraded, rule.theta, tau, above)
-        upgraded = np.sort(np.concatenate([upgraded, new.places]))
-        found = Kept(draw.held.places[old], draw.noisy[old], 0.0)
-        for part in (found, new):
-            taken = taken.joined(part, tau, above, draw.entropy)
-        above = tau
+    for tau in descending_thresholds(held.domain, scale, rule):
+        level = _Level(rule.theta, tau, above, scale, entropy)
+        found, more = [taken], [upgraded]
+        parts = zip(stretches(held), stretches(noisy), joined, strict=True)
+        for (start, stretch), (_, here), gone in parts:
+            old = level.joining(here, gone)
+            new = level.upgraded(stretch, _between(upgraded, start, start + stretch.domain))
+            found += [level.candidates(start, part) for part in (old, new)]
+            more.append(start + new.places)
+        taken, upgraded, above = _together(found), np.sort(np.concatenate(more)), tau
         if len(taken.places) > rule.size:
             break
     return taken.largest(rule.size)
+
+
+def _passing(held: Held, theta: int, scale: Fraction, entropy: Entropy) -> Held:
+    """The occupied places whose noisy values pass the filter, with these."""
+    places, values = Spilled(), Spilled()
+    for start, stretch in stretches(held):
+        noisy = _noisy(stretch, scale, entropy)
+        passes = np.abs(noisy) >= theta
+        places.add(start + stretch.places[passes])
+        values.add(noisy[passes])
+    return Held(places.array(), values.array(), held.domain)
+
+
+def _between(places: Integers, start: int, end: int) -> Integers:
+    """Those of some places, given in order, that lie in a stretch, counted from its start."""
+    first, last = np.searchsorted(places, [start, end])
+    return places[first:last] - start
 
 
 class _Candidates(NamedTuple):
@@ -140,12 +186,6 @@ class _Candidates(NamedTuple):
     places: Integers
     values: Integers
     priorities: Floats
-
-    def joined(self, part: Kept, tau: int, above: int | None, entropy: Entropy) -> _Candidates:
-        """These and more, which have priorities from tau up to `above`."""
-        priorities = draw_priorities(np.abs(part.values), tau, above, entropy)
-        columns = zip(self, (part.places, part.values, priorities), strict=True)
-        return _Candidates(*(np.concatenate(pair) for pair in columns))
 
     def largest(self, size: int) -> Kept:
         """Those of highest priority, in the order of their places, and the next priority."""
@@ -166,35 +206,58 @@ def _nothing() -> _Candidates:
     return _Candidates(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-def _joining(sizes: Integers, tau: int, above: int | None, entropy: Entropy) -> NDArray[np.bool_]:
-    """Which values have a priority of tau at least, given that none has one of `above`."""
-    if above is None:
-        return _below(sizes, tau, entropy)
-    # v/τ − v/above over 1 − v/above, where v < τ; from τ on it is certain.
-    return np.array(
-        [
-            v >= tau or exact.bernoulli(Fraction(v * (above - tau), tau * (above - v)), entropy)
-            for v in sizes.tolist()
-        ],
-        bool,
-    )
+def _together(some: list[_Candidates]) -> _Candidates:
+    return _Candidates(*(np.concatenate(column) for column in zip(*some, strict=True)))
 
 
-def _upgraded(draw: _Draw, upgraded: Integers, theta: int, tau: int, above: int | None) -> Kept:
-    """Empty places with a priority of tau at least and, if that is given, less than `above`."""
-    held, scale, entropy = draw.held, draw.scale, draw.entropy
-    if above is None:
-        chance = laws.chance_of_threshold(scale, theta, tau)
-        taken = held.places
-    else:
-        chance = laws.chance_between(scale, theta, tau, above)
-        taken = np.sort(np.concatenate([held.places, upgraded]))
-    places = gaps.choose_places(taken, held.domain, chance, entropy)
-    if above is None:
-        values = magnitudes(theta, tau, scale, len(places), entropy)
-    else:
-        values = _magnitudes_between(theta, tau, above, scale, len(places), entropy)
-    return Kept(places, with_signs(values, entropy), 0.0)
+class _Level(NamedTuple):
+    """The candidates with a priority of tau at least and, if that is given, less than `above`."""
+
+    theta: int
+    tau: int
+    above: int | None
+    scale: Fraction
+    entropy: Entropy
+
+    def joining(self, here: Held, gone: NDArray[np.bool_]) -> Kept:
+        """Those of a stretch's noisy values; they are marked, and do not join again."""
+        waiting = np.flatnonzero(~gone)
+        joins = waiting[self._joins(np.abs(here.values[waiting]))]
+        gone[joins] = True
+        return Kept(here.places[joins], here.values[joins], 0.0)
+
+    def _joins(self, sizes: Integers) -> NDArray[np.bool_]:
+        """Which values have a priority of tau at least, given that none has one of `above`."""
+        tau, above = self.tau, self.above
+        if above is None:
+            return _below(sizes, tau, self.entropy)
+        # v/τ − v/above over 1 − v/above, where v < τ; from τ on it is certain.
+        chances = (
+            Fraction(v * (above - tau), tau * (above - v)) for v in sizes.tolist() if v < tau
+        )
+        joins = sizes >= tau
+        joins[~joins] = [exact.bernoulli(chance, self.entropy) for chance in chances]
+        return joins
+
+    def upgraded(self, stretch: Held, before: Integers) -> Kept:
+        """Those of a stretch's empty places, but for the ones that joined before."""
+        theta, tau, above, scale, entropy = self
+        if above is None:
+            chance = laws.chance_of_threshold(scale, theta, tau)
+        else:
+            chance = laws.chance_between(scale, theta, tau, above)
+        taken = np.sort(np.concatenate([stretch.places, before])) if len(before) else stretch.places
+        places = gaps.choose_places(taken, stretch.domain, chance, entropy)
+        if above is None:
+            values = magnitudes(theta, tau, scale, len(places), entropy)
+        else:
+            values = _magnitudes_between(theta, tau, above, scale, len(places), entropy)
+        return Kept(places, with_signs(values, entropy), 0.0)
+
+    def candidates(self, start: int, part: Kept) -> _Candidates:
+        """A stretch's, each with its priority; the stretch begins at a place."""
+        priorities = draw_priorities(np.abs(part.values), self.tau, self.above, self.entropy)
+        return _Candidates(start + part.places, part.values, priorities)
 
 
 def draw_priorities(sizes: Integers, tau: int, above: int | None, entropy: Entropy) -> Floats:
@@ -214,7 +277,8 @@ def _sample(kept: Kept, rule: Threshold | Priority, entropy: Entropy) -> Kept:
     if isinstance(rule, Threshold):
         chosen = _below(sizes, rule.tau, entropy)
         return Kept(kept.places[chosen], kept.values[chosen], float(rule.tau))
-    return _nothing().joined(kept, 1, None, entropy).largest(rule.size)
+    priorities = draw_priorities(sizes, 1, None, entropy)
+    return _Candidates(kept.places, kept.values, priorities).largest(rule.size)
 
 
 # ── laws ─────────────────────────────────────────────────────────────────────────────────────────

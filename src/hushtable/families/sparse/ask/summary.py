@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, cast
 
-from hushtable.arrays import MAX_AXES, available_memory
+from hushtable.arrays import MAX_AXES, available_disk, available_memory
 from hushtable.errors import OptionError
 from hushtable.families.about import About, Settings
 from hushtable.families.sparse.about import (
@@ -60,7 +60,9 @@ from hushtable.schema import Schema
 
 Sampling = Literal["none", "threshold", "priority"]
 
-_BYTES = 64  # of working memory for each place that is kept
+# For each place that is kept: memory, where all are put in order or sampled from; else files.
+_BYTES = 64
+_FILED = 16
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class Sparse:
         rooted = _consistent(structure, settings, filtering=self.filtering)
         # Nodes without an ancestor are dropped before sampling: all that pass the filter are made.
         made = Filter(rule.theta) if rooted else rule
-        _check_size(self.name, expected_empty(structure.places, made, scale))
+        at_once = rooted or isinstance(rule, Priority)
+        _check_size(self.name, expected_empty(structure.places, made, scale), at_once=at_once)
 
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
@@ -162,12 +165,16 @@ def _consistent(structure: Structure, settings: Settings, *, filtering: bool) ->
     return structure.on == "dyadic" and filtering if text is None else text == "yes"
 
 
-def _check_size(name: str, kept: float) -> None:
-    """Refuse, by public figures alone, a summary that memory could not hold."""
-    if kept * _BYTES > available_memory() * 3 / 4:
+def _check_size(name: str, kept: float, *, at_once: bool) -> None:
+    """Refuse, by public figures alone, a summary that memory or temporary files could not hold."""
+    fits = kept * _BYTES <= available_memory() * 3 / 4
+    if not fits and not at_once:
+        fits = kept * _FILED <= available_disk() * 3 / 4
+    if not fits:
         raise OptionError(
             f"{name} would keep about {kept:.3g} places that are empty in truth, more than memory"
-            " holds: ask for a smaller size, or a larger theta or tau"
+            f" {'holds' if at_once else 'and TMPDIR hold'}: ask for a smaller size, or a larger"
+            " theta or tau"
         )
 
 

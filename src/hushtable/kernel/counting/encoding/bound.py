@@ -15,6 +15,8 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+import numpy as np
+
 from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.columns import ColumnError, engine_function, stripped
 from hushtable.schema import CountColumn, Schema
@@ -64,6 +66,11 @@ def kept_rows(rows: Any, schema: Schema, salt: str) -> Any:
         )
     )
     return rows.filter(rows["rank"] < schema.unit.max_rows).select(*codes)
+
+
+def narrow_kinds(schema: Schema) -> dict[str, str]:
+    """The columns of codes, and for each the narrowest type that holds them."""
+    return {f"k{i}": str(np.min_scalar_type(size - 1)) for i, size in enumerate(schema.shape)}
 
 
 def whole_rows(table: Any, schema: Schema) -> Any:

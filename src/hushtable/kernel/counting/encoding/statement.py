@@ -21,7 +21,9 @@ from hushtable.schema import Schema
 Select = Callable[[Any, Schema], Any]
 """What is wanted of the encoded rows: an Ibis table made of the one that holds k0, k1, …"""
 
-_KEPT = 16
+KEPT = 16
+"""Statements of each kind that are kept."""
+
 ROWS = "hush_rows"
 SALT = "hush_salt"  # stands in the place of the secret while the statement is written
 
@@ -37,6 +39,10 @@ class SqlStatement:
     lists: dict[str, Any]
     salted: bool
 
+    def about(self, rows: str) -> str:
+        """The statement about the rows that a query tells."""
+        return f"WITH {ROWS} AS ({rows}) SELECT * FROM ({self.sql})"
+
     @contextmanager
     def result(self, table: Any, salt: str) -> Iterator[Any]:
         """What the statement tells of an Ibis table of DuckDB, to be fetched meanwhile."""
@@ -46,7 +52,7 @@ class SqlStatement:
         engine = table.get_backend()
         for part in table.op().find(InMemoryTable):  # which the engine must know
             engine.to_pyarrow(part.to_expr().limit(0))
-        query = f"WITH {ROWS} AS ({ibis.to_sql(table)}) SELECT * FROM ({self.sql})"
+        query = self.about(ibis.to_sql(table))
         for name, listed in self.lists.items():
             engine.con.register(name, listed)
         try:
@@ -56,7 +62,7 @@ class SqlStatement:
                 engine.con.unregister(name)
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT)
 def statement(schema: Schema, types: Any, select: Select) -> SqlStatement:
     """Encode columns of these types by the schema, bound contributions, and select of the rows."""
     import ibis
