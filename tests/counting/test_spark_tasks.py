@@ -241,6 +241,7 @@ def test_seals_say_what_is_torn() -> None:
     assert sealed(one.parcel(1, b"x"), *both) is None
     wrong = {
         "two runs of a task": [*both, again.seals(b"v")],
+        "a run for each bucket": [one.seals(b"v")[:1], again.seals(b"v")[1:], two.seals(b"v")],
         "rows of another run": [*both, again.parcel(0, b"x")],
         "rows without a seal": [one.seals(b"v"), two.parcel(0, b"x")],
         "a bucket that lacks a seal": [one.seals(b"v"), two.seals(b"v").slice(0, 1)],

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 FIELDS = "bucket int, task int, token binary, view binary, note string, payload binary"
 """Of a parcel, as Spark writes types. A seal has a view, and an excuse of a task has a note."""
 
 TORN = "torn"
+_FEW, _MOST = 64, 2**20  # parcels in a batch, and their bytes
 
 
 class Receiver:
@@ -80,9 +81,22 @@ class Sender:
         self._task, self._buckets = task, buckets
         self._token = secrets.token_bytes(16)
 
+    def parcels(self, sent: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
+        """Some rows for some buckets, a few parcels in a batch."""
+        buckets: list[int] = []
+        payloads: list[bytes] = []
+        for bucket, payload in sent:
+            buckets.append(bucket)
+            payloads.append(payload)
+            if sum(map(len, payloads)) > _MOST or len(payloads) == _FEW:
+                yield self._batch(buckets, None, None, payloads)
+                buckets, payloads = [], []
+        if buckets:
+            yield self._batch(buckets, None, None, payloads)
+
     def parcel(self, bucket: int, payload: bytes) -> Any:
         """Some rows for a bucket."""
-        return self._batch([bucket], None, None, payload)
+        return self._batch([bucket], None, None, [payload])
 
     def seals(self, view: bytes) -> Any:
         """The seal of this run for every bucket, which is sent when all is read."""
@@ -92,7 +106,7 @@ class Sender:
         """Why this run sends nothing else."""
         return self._batch([0], None, note, None)
 
-    def _batch(self, buckets: Any, view: Any, note: Any, payload: Any) -> Any:
+    def _batch(self, buckets: Any, view: Any, note: Any, payloads: Any) -> Any:
         import pyarrow as pa
 
         number = len(buckets)
@@ -102,7 +116,7 @@ class Sender:
             pa.array([self._token] * number, pa.binary()),
             pa.array([view] * number, pa.binary()),
             pa.array([note] * number, pa.string()),
-            pa.array([payload] * number, pa.binary()),
+            pa.array(payloads or [None] * number, pa.binary()),
         ]
         names = ["bucket", "task", "token", "view", "note", "payload"]
         return pa.RecordBatch.from_arrays(columns, names=names)

@@ -23,10 +23,16 @@ _LOGGERS = (
     *("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging"),
     *("py4j", "py4j.java_gateway", "py4j.clientserver"),
 )
-WATCHES = tuple(
-    f"spark.sql.shuffle.orderIndependentChecksum.{name}"
-    for name in ("enabled", "enableFullRetryOnMismatch")
-)
+_SHUFFLE = "spark.sql.shuffle.orderIndependentChecksum"
+SETTINGS = {
+    # Spark looks, where it can, whether what it shuffles a second time is what it was: our own
+    # shuffles are sealed, and this is for those in the frame itself, a join for instance.
+    f"{_SHUFFLE}.enabled": "true",
+    f"{_SHUFFLE}.enableFullRetryOnMismatch": "true",
+    # Parcels are long rows: so many bytes are handed to a task at once.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**24),
+}
+"""Of a session while it counts; versions that do not know one of them ignore it."""
 _LOCAL = "local[*]"
 _TRIES = 4  # to reach a server, within some seconds
 
@@ -122,7 +128,7 @@ def held_session(frame: Any) -> Iterator[None]:
     """Count in the session of a frame: in silence, and what runs is stopped if we are."""
     session = frame.sparkSession
     tag = f"hushtable-{secrets.token_hex(8)}"
-    with _no_warnings(), _no_words(), _no_log(session), _watchful(session):
+    with _no_warnings(), _no_words(), _no_log(session), _settings(session):
         session.addTag(tag)
         try:
             yield
@@ -181,20 +187,16 @@ def _no_log(session: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _watchful(session: Any) -> Iterator[None]:
-    """Let Spark look, where it can, whether what it shuffles a second time is what it was.
-
-    Our own shuffles are sealed; this is for those in the frame itself, a join for instance.
-    """
-    before = {name: session.conf.get(name, None) for name in WATCHES}
-    for name in WATCHES:
-        session.conf.set(name, "true")
+def _settings(session: Any) -> Iterator[None]:
+    before = {name: session.conf.get(name, None) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, kept in before.items():
             with suppress(Exception):
-                session.conf.unset(name) if value is None else session.conf.set(name, value)
+                session.conf.unset(name) if kept is None else session.conf.set(name, kept)
 
 
 def is_connect(session: Any) -> bool:

@@ -22,8 +22,10 @@ Batches = Iterator[Any]
 Task = Callable[[Batches], Batches]
 
 _BATCH = 2**17
+_ROWS = 2**15
 _TALLIED = 2**22  # codes that a task keeps before it counts them
-_PACKED = 2**17  # pairs in a parcel
+# Rows in a parcel: Spark takes thousands of parcels at once, which together must not be too large.
+_PACKED = 2**11
 _FACTOR = 0x9E3779B97F4A7C15  # spreads cells over buckets
 _EMPTY = b""
 
@@ -113,7 +115,7 @@ def send_persons(rows: Any, sender: Sender, buckets: int) -> Batches:
 
 def send_rows(rows: Any, sender: Sender, buckets: int) -> Batches:
     """Send coded rows as they are, to one bucket after the other."""
-    for number, batch in enumerate(rows.to_arrow_reader(_BATCH)):
+    for number, batch in enumerate(rows.to_arrow_reader(_ROWS)):
         if batch.num_rows:
             yield sender.parcel(number % buckets, batch.serialize().to_pybytes())
 
@@ -125,11 +127,10 @@ def _send_pairs(codes: Any, counts: Any, sender: Sender, buckets: int) -> Batche
     bucket = spread % np.uint64(buckets)
     order = np.argsort(bucket, kind="stable")
     codes, counts = codes[order], counts[order]
-    ends = np.searchsorted(bucket[order], np.arange(buckets + 1, dtype=np.uint64))
-    for place in range(buckets):
-        for first in range(ends[place], ends[place + 1], _PACKED):
-            some = slice(first, min(first + _PACKED, ends[place + 1]))
-            yield sender.parcel(place, codes[some].tobytes() + counts[some].tobytes())
+    yield from sender.parcels(
+        (place, codes[some].tobytes() + counts[some].tobytes())
+        for place, some in _portions(bucket[order])
+    )
 
 
 def _send_sorted(batch: Any, bucket: Any, sender: Sender) -> Batches:
@@ -137,12 +138,22 @@ def _send_sorted(batch: Any, bucket: Any, sender: Sender) -> Batches:
     import pyarrow as pa
 
     order = np.argsort(bucket, kind="stable")
-    bucket, batch = bucket[order], batch.take(pa.array(order))
-    starts = np.flatnonzero(np.concatenate([[True], bucket[1:] != bucket[:-1]]))
-    if batch.num_rows:
-        for first, last in zip(starts, [*starts[1:], batch.num_rows], strict=True):
-            some = batch.slice(int(first), int(last - first))
-            yield sender.parcel(int(bucket[first]), some.serialize().to_pybytes())
+    batch = batch.take(pa.array(order))
+    yield from sender.parcels(
+        (place, batch.slice(some.start, some.stop - some.start).serialize().to_pybytes())
+        for place, some in _portions(bucket[order])
+    )
+
+
+def _portions(buckets: Any) -> Iterator[tuple[int, slice]]:
+    """Of rows that stand in the order of their buckets, those of one bucket, a few at a time."""
+    import numpy as np
+
+    changes = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1
+    starts = [0, *changes.tolist()] if len(buckets) else []
+    for first, last in zip(starts, [*starts[1:], len(buckets)], strict=False):
+        for start in range(first, last, _PACKED):
+            yield int(buckets[first]), slice(start, min(start + _PACKED, last))
 
 
 # ── what tasks receive ───────────────────────────────────────────────────────────────────────────
