@@ -16,13 +16,6 @@ ENGINES = [
         (f"{CONFORMANCE}::test_every_value_is_read_as_duckdb_reads_it",),
     ),
     Mutant(
-        "moments of Postgres beyond the calendar as they are",
-        f"{_HERE}/columns.py",
-        '"timestamp": (_WITHIN.format("timestamp", "") + " THEN {0} END", "timestamp[us]")',
-        '"timestamp": ("{0}", "timestamp[us]")',
-        (f"{CONFORMANCE}::test_every_value_is_read_as_duckdb_reads_it",),
-    ),
-    Mutant(
         "equal numbers of Postgres as several texts",
         f"{_HERE}/columns.py",
         "CAST(trim_scale(CAST({0} AS numeric)) AS text)",
