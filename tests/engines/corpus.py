@@ -61,7 +61,7 @@ MICROSECONDS = 86_400 * 10**6
 FIRST_DAY, LAST_DAY = day("0001-01-01"), day("9999-12-31")
 FIRST, LAST = moment("0001-01-01"), moment("9999-12-31T23:59:59.999999")
 BC_44, YEAR_20000 = FIRST_DAY - 44 * 365, LAST_DAY + 10_001 * 365
-INFINITE_DAYS = (2**31 - 1, -(2**31 - 1))  # as DuckDB stores them
+INFINITE_DAYS, INFINITE_TIMES = ((2**n - 1, 1 - 2**n) for n in (31, 63))  # as DuckDB stores them
 ZERO_DAY = FIRST_DAY - 1
 
 
@@ -186,6 +186,7 @@ KINDS: dict[str, Kind] = {
             *(None, 0, -1, moment("2000-01-01"), moment("1999-12-31T23:59:59.999999")),
             *(moment("2262-04-12"), moment("1677-09-21"), FIRST, LAST, FIRST - 1, LAST + 1),
             *(moment("0001-01-01") - 44 * 365 * MICROSECONDS, LAST + 10_000 * 365 * MICROSECONDS),
+            *INFINITE_TIMES,
         ),
         (_MONTHS, _HOUR, _WEEKDAY, _DAY_IN_YORK, _labels("2000-01-01 12:00:00")),
     ),
@@ -202,6 +203,7 @@ KINDS: dict[str, Kind] = {
             ),
             *(moment("1999-12-31T05:00"), moment("1999-12-31T04:59:59")),
             *(FIRST, LAST, FIRST - 1, LAST + 1, LAST + 10_000 * 365 * MICROSECONDS),
+            *INFINITE_TIMES,
         ),
         (_MONTHS, _HOUR, _DAY_IN_YORK, _labels("2000-01-01 12:00:00")),
     ),

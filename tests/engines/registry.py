@@ -185,11 +185,12 @@ _POSTGRES = {
     "number": ("numeric", "CAST(%s AS numeric) * 1.000"),
     "truth": ("bool", "%s"),
     "date": ("date", "CAST(%s AS date)"),
-    "time": ("timestamp", "timestamp 'epoch' + CAST(%s AS interval)"),
-    "instant": ("timestamptz", "timestamptz 'epoch' + CAST(%s AS interval)"),
+    "time": ("timestamp", "CAST(%s AS timestamp)"),
+    "instant": ("timestamptz", "CAST(%s AS timestamp) AT TIME ZONE 'UTC'"),
     "clock": ("time", "%s"),
     "uuid": ("uuid", "CAST(%s AS uuid)"),
 }
+_MOMENTS = ("date", "time", "instant")
 
 
 @contextmanager
@@ -242,10 +243,11 @@ def _written(name: str, column: Any) -> list[Any]:
 def _one(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode()
+    if value in (*corpus.INFINITE_DAYS, *corpus.INFINITE_TIMES) and name in _MOMENTS:
+        return f"{'-' * (value < 0)}infinity"
     if name == "date":
-        infinite = {days: f"{'-' * (days < 0)}infinity" for days in corpus.INFINITE_DAYS}
-        return infinite.get(value) or _day(value)
-    return f"{value} microseconds" if name in ("time", "instant") else value
+        return _day(value)
+    return _time(value) if name in _MOMENTS else value
 
 
 def _day(number: int) -> str:
@@ -254,6 +256,14 @@ def _day(number: int) -> str:
     day = dt.date(1970, 1, 1) + dt.timedelta(days=rest)
     year = day.year + 400 * cycles
     return f"{year if year > 0 else 1 - year:04}-{day:%m-%d}{' BC' * (year <= 0)}"
+
+
+def _time(number: int) -> str:
+    """A moment of any year, likewise."""
+    days, rest = divmod(number, corpus.MICROSECONDS)
+    clock = (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=rest)).time()
+    date, _, era = _day(days).partition(" ")
+    return f"{date} {clock} {era}"
 
 
 def _as_integers(column: Any) -> Any:
