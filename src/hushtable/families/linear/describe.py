@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.forms import Ratio, fill, told
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tents, Tree
 from hushtable.kernel.maps.topology import Spans
 
 
@@ -45,9 +45,18 @@ class _Tree(_Axis, frozen=True, tag="tree"):
         return Tree(self.size, self.groups, self.radices, root=self.root, shares=shares)
 
 
+class _Tents(_Axis, frozen=True, tag="tents"):
+    coarse: int
+    fine: int
+    height: int
+
+    def built(self) -> AxisTransform:
+        return Tents(self.size, self.coarse, self.fine, self.height)
+
+
 class _Parameters(Struct, frozen=True):
     transform: Annotated[
-        list[_Identity | _Haar | _Nominal | _Tree],
+        list[_Identity | _Haar | _Nominal | _Tree | _Tents],
         told("a list of transforms of known kinds, each with all of its parts"),
     ]
 

@@ -93,3 +93,42 @@ def _read_down(
             found = target[code[node]]
             for c in range(columns):
                 found[first + c] = here[c]
+
+
+@compiled
+def read_tents(
+    source: NDArray[Any],
+    target: Floats,
+    first: int,
+    last: int,
+    numbers: tuple[Floats, Integers, Floats, Floats],
+) -> None:
+    """Counts from noisy counts and sums under tents, as `tents_reading` defines them."""
+    own, tents, parts, precision = numbers
+    size, columns = len(own), last - first
+    left, solved = np.empty((len(precision), columns)), np.empty((len(precision), columns))
+    for line in range(len(source)):
+        left[:] = source[line, size:, first:last]
+        for code in range(size):
+            for k in range(len(tents)):
+                _weigh(source[line, code], left[tents[k, code]], first, -parts[k, code])
+        solved[:] = 0
+        for tent in range(len(precision)):
+            for other in range(len(precision)):
+                _weigh(left[other], solved[tent], 0, precision[tent, other])
+        for code in range(size):
+            found = target[line, code]
+            for c in range(columns):
+                found[first + c] = source[line, code, first + c]
+            for k in range(len(tents)):
+                here, part = solved[tents[k, code]], parts[k, code]
+                for c in range(columns):
+                    found[first + c] += part * here[c]
+            for c in range(first, last):
+                found[c] /= own[code]
+
+
+@compiled
+def _weigh(source: NDArray[Any], target: Floats, first: int, weight: float) -> None:
+    for c in range(len(target)):
+        target[c] += weight * source[first + c]

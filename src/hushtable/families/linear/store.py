@@ -46,10 +46,10 @@ def _open_coefficients(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader
 def _open_shrunken(folder: Path, manifest: Manifest) -> tuple[Arrays, Reader]:
     from hushtable.families.linear.bands import Bands
     from hushtable.families.linear.read.shrunken import ShrunkenCoefficients
-    from hushtable.kernel.maps import Tree
+    from hushtable.kernel.maps import Tents, Tree
 
     transform, noise = _transform(folder, manifest, {"coefficients", "thresholds"})
-    if any(isinstance(axis, Tree) for axis in transform.axes):
+    if any(isinstance(axis, Tents | Tree) for axis in transform.axes):
         raise ReleaseError(f"{folder}: only wavelets have subbands")
     shape = transform.coefficient_shape
     # The large array first: a domain that no file backs is refused before bands are laid out.

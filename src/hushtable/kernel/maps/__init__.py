@@ -8,10 +8,11 @@ from hushtable.kernel.maps.haar import Haar
 from hushtable.kernel.maps.identity import Identity
 from hushtable.kernel.maps.nominal import Nominal
 from hushtable.kernel.maps.product import Product
+from hushtable.kernel.maps.tents import Tents
 from hushtable.kernel.maps.tree import Tree
 
 # The transforms whose sensitivity this package vouches for.
-TRUSTED: tuple[type, ...] = (Identity, Haar, Nominal, Tree)
+TRUSTED: tuple[type, ...] = (Identity, Haar, Nominal, Tree, Tents)
 
 __all__ = [
     "TRUSTED",
@@ -21,5 +22,6 @@ __all__ = [
     "Nominal",
     "Product",
     "ScaleClass",
+    "Tents",
     "Tree",
 ]

@@ -126,3 +126,32 @@ def sibling_differences(target: Integers, first: int, last: int, shape: Shape) -
                 here = target[line, place[k]]
                 for c in range(first, last):
                     here[c] = f * here[c] - above[c]
+
+
+@compiled
+def tent_sums(
+    source: Integers,
+    target: Integers,
+    first: int,
+    last: int,
+    columns: tuple[Integers, Integers, Integers],
+) -> None:
+    """The own part of every code, then the sums under the tents."""
+    own, tents, weights = columns
+    size = len(own)
+    for line in range(len(source)):
+        target[line, size:, first:last] = 0
+        for code in range(size):
+            counts = source[line, code]
+            _weigh(counts, target[line, code], first, last, own[code])
+            for k in range(len(tents)):
+                if weights[k, code]:
+                    here = target[line, size + tents[k, code]]
+                    for c in range(first, last):
+                        here[c] += weights[k, code] * counts[c]
+
+
+@compiled
+def _weigh(source: Integers, target: Integers, first: int, last: int, weight: int) -> None:
+    for c in range(first, last):
+        target[c] = weight * source[c]

@@ -18,7 +18,7 @@ from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.haar_reading import HaarReading
 from hushtable.families.linear.least_squares import TreeReading
 from hushtable.families.linear.rows import WeightRow, check_intervals, interval_sums
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tents, Tree
 from hushtable.query.box import CodeSet
 from hushtable.query.cutting import all_codes
 from hushtable.query.inverse import AxisInverse, inverse
@@ -110,6 +110,10 @@ def reading_of(transform: AxisTransform) -> AxisReading:
         return HaarReading(transform)
     if isinstance(transform, Nominal | Tree):
         return TreeReading(transform)
+    if isinstance(transform, Tents):
+        from hushtable.families.linear.tents_reading import TentsReading
+
+        return TentsReading(transform)
     raise TypeError("only the transforms of hushtable.kernel.maps can be read")
 
 

@@ -1,0 +1,198 @@
+"""Every count, and sums of counts under overlapping tents on two nested grids.
+
+What the strategy of p-Identity (R. McKenna, G. Miklau, M. Hay, A. Machanavajjhala. Optimizing error
+of high-dimensional statistical queries under differential privacy. PVLDB 11(10), 2018) comes to for
+all ranges of an axis, in closed form and in integers.
+
+| p-Identity                       | here                                                         |
+|----------------------------------|--------------------------------------------------------------|
+| strategy [I; Θ]·D, columns of    | [diag(b₀); B], integers ≥ 0 whose columns add up to `height`,|
+| sum 1                            | which is the sensitivity: noise has one scale                |
+| Θ, optimised                     | heights of tents at the codes, the same for every workload   |
+| reconstruction by least squares  | `families.linear.tents_reading`                              |
+
+The axis is mapped onto 0 … coarse − 1 and a margin of 5/4 on either side, a little more densely
+towards the ends. A coarse tent stands at each of these whole numbers, of height 1 and half width 1;
+a fine one at every multiple of 1/fine, margins included, of height 4/5 and half width 1/fine. So a
+code lies under at most two tents of either grid, side by side. All of this is arithmetic on
+integers: whoever has the four numbers has the same matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hushtable.arrays import Integers
+from hushtable.errors import OptionError
+from hushtable.kernel.maps.axis import ScaleClass, check_size
+
+LONGEST = 2**18
+"""Of longer axes, adjacent codes would have one place on the grid."""
+MOST_TENTS = 1024
+SMALLEST_HEIGHT, LARGEST_HEIGHT = 16, 2**12
+
+# Places along the axis are whole multiples of one part in this many of the distance of two tents.
+_UNIT = 2**20
+
+
+class Columns(NamedTuple):
+    """The matrix, column by column: what a code counts by itself, and under which tents."""
+
+    own: Integers
+    """How much of each code its own coefficient holds."""
+    tents: Integers
+    """Four for each code, a row each: the two of either grid, which never decrease."""
+    weights: Integers
+    """How much of the code each of them holds; nothing, where there is no such tent."""
+
+
+@dataclass(frozen=True)
+class Tents:
+    """A coefficient for every code, then one for every tent."""
+
+    size: int
+    coarse: int
+    fine: int = 0
+    """Tents of the fine grid for each of the coarse one; none if this is 0."""
+    height: int = 256
+    """What every column adds up to: larger ones are nearer to the best real numbers."""
+
+    kind = "tents"
+    in_place = False
+
+    def __post_init__(self) -> None:
+        check_size(self.size, LONGEST)
+        if type(self.coarse) is not int or type(self.fine) is not int:
+            raise OptionError("the numbers of tents are whole numbers")
+        if not (1 <= self.coarse <= MOST_TENTS and 0 <= self.fine <= MOST_TENTS):
+            raise OptionError(f"tents need 1 to {MOST_TENTS} coarse ones, each with 0 or more")
+        if self.number > MOST_TENTS:
+            raise OptionError(f"there are at most {MOST_TENTS} tents along an axis")
+        if type(self.height) is not int or not SMALLEST_HEIGHT <= self.height <= LARGEST_HEIGHT:
+            raise OptionError(
+                f"columns of tents add up to {SMALLEST_HEIGHT} … {LARGEST_HEIGHT}, a whole number"
+            )
+
+    @property
+    def margin(self) -> int:
+        """How many fine tents stand before the first coarse one, and after the last."""
+        return 5 * self.fine // 4
+
+    @property
+    def number(self) -> int:
+        """How many tents there are."""
+        fine = (self.coarse - 1) * self.fine + 2 * self.margin + 1
+        return self.coarse + (fine if self.fine else 0)
+
+    @property
+    def coefficients(self) -> int:
+        return self.size + self.number
+
+    @cached_property
+    def levels(self) -> int:
+        """One row of a code changes the coefficients by its column, which has no negative entry.
+
+        It is added up from the integers that `forward` applies.
+        """
+        return int((self.columns.own + self.columns.weights.sum(axis=0)).max())
+
+    @property
+    def overlap(self) -> Fraction:
+        """Nothing that two codes would always share: those far apart are under no common tent."""
+        return Fraction(0)
+
+    @property
+    def agreement(self) -> Fraction:
+        return self.overlap
+
+    @property
+    def classes(self) -> tuple[ScaleClass, ...]:
+        return (ScaleClass(0, self.coefficients, Fraction(1)),)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The matrix that is applied."""
+        place = _places(self.size, self.coarse)
+        grids = [_under(place, 0, self.coarse - 1)]
+        if self.fine:
+            last = (self.coarse - 1) * self.fine + self.margin
+            tents, heights = _under(place * self.fine, -self.margin, last)
+            grids.append((tents + self.coarse, heights * 4 // 5))
+        tents = np.concatenate([tents for tents, _ in grids])
+        heights = np.concatenate([heights for _, heights in grids])
+        whole = _UNIT + heights.sum(axis=0)
+        weights = (2 * self.height * heights + whole) // (2 * whole)
+        return Columns(self.height - weights.sum(axis=0), tents, weights)
+
+    def matrix(self) -> Integers:
+        rows = np.zeros((self.coefficients, self.size), np.int64)
+        for code in range(self.size):
+            heights = self._heights(code)
+            whole = _UNIT + sum(heights)
+            column = [(2 * self.height * height + whole) // (2 * whole) for height in heights]
+            rows[code, code] = self.height - sum(column)
+            rows[self.size :, code] = column
+        return rows
+
+    def _heights(self, code: int) -> list[int]:
+        """How high each tent is above a code."""
+        place = int(_places(self.size, self.coarse)[code])
+        heights = [max(_UNIT - abs(place - k * _UNIT), 0) for k in range(self.coarse)]
+        if self.fine:
+            grid = range(-self.margin, (self.coarse - 1) * self.fine + self.margin + 1)
+            near = [max(_UNIT - abs(place * self.fine - k * _UNIT), 0) for k in grid]
+            heights += [height * 4 // 5 for height in near]
+        return heights
+
+    def forward(self, counts: Integers, axis: int) -> Integers:
+        """The own part of every code, then the sums under the tents."""
+        lines = np.moveaxis(counts, axis, 0)
+        sums = np.zeros((self.coefficients, *lines.shape[1:]), counts.dtype)
+        flat = (-1, *(1,) * (lines.ndim - 1))
+        sums[: self.size] = self.columns.own.reshape(flat) * lines
+        for tents, weights in zip(self.columns.tents, self.columns.weights, strict=True):
+            np.add.at(sums, self.size + tents, weights.reshape(flat) * lines)
+        return np.ascontiguousarray(np.moveaxis(sums, 0, axis))
+
+    def forward_lines(self, source: Integers, target: Integers, first: int, last: int) -> None:
+        from hushtable.kernel.maps import kernels
+
+        kernels.tent_sums(source, target, first, last, self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "size": self.size,
+            "coarse": self.coarse,
+            "fine": self.fine,
+            "height": self.height,
+        }
+
+
+def _places(size: int, coarse: int) -> Integers:
+    """Where the middle of each code lies among the coarse tents, which stand one unit apart.
+
+    With x from 0 to 1 along the axis it is (x + sin(2πx)/32)·(coarse + 3/2) − 5/4, where sin(πh) is
+    Bhaskara's 16h(1 − h)/(5 − 4h(1 − h)) for h from 0 to 1.
+    """
+    twice = 2 * np.arange(size, dtype=np.int64) + 1  # of 2·size
+    second = twice >= size
+    half = 2 * twice - 2 * size * second
+    product = half * (2 * size - half) // 4  # h(1 − h), of size²
+    sine = 16 * product * (_UNIT // 32) // (5 * size * size - 4 * product)
+    bent = twice * _UNIT // (2 * size) + np.where(second, -sine, sine)
+    return np.asarray(bent * (2 * coarse + 3) // 2 - 5 * _UNIT // 4)
+
+
+def _under(place: Integers, first: int, last: int) -> tuple[Integers, Integers]:
+    """The two tents of a grid on either side of each place, from 0, and their heights there."""
+    left, beyond = place // _UNIT, place % _UNIT
+    tents = np.stack([left, left + 1])
+    heights = np.stack([_UNIT - beyond, beyond])
+    heights[(tents < first) | (tents > last)] = 0
+    return np.clip(tents, first, last) - first, heights
