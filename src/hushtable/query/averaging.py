@@ -22,6 +22,7 @@ from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum, margins_of
+from hushtable.query.law.noise_sum import Doubt
 from hushtable.query.reader import Answering, Estimates, ModelReader
 from hushtable.query.weighing import (
     LawOfFactors,
@@ -53,11 +54,13 @@ def shares_of(variances: Sequence[Sequence[float]]) -> list[Floats]:
 def averaged_noise(laws: Iterable[tuple[float, NoiseSum]]) -> NoiseSum:
     """The law of a weighted mean of independent answers."""
     terms: dict[tuple[float, KnownNoise], int] = {}
+    doubts: list[Doubt] = []
     for share, law in laws:
-        for weight, noise, count in law.terms:
-            key = share * weight, noise
-            terms[key] = terms.get(key, 0) + count
-    return NoiseSum.weighted(terms)
+        part = law.times(share)
+        doubts += part.doubts
+        for weight, noise, count in part.terms:
+            terms[weight, noise] = terms.get((weight, noise), 0) + count
+    return NoiseSum.weighted(terms, tuple(doubts))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,11 +12,21 @@ import numpy as np
 from hushtable.arrays import Floats, Integers
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law.alike import reach_of_alike
+from hushtable.query.law.gathered import Sizes
 from hushtable.query.law.interval import checked_confidence
 from hushtable.query.law.inversion import by_law, chernoff, reach_by_series
 
 Term = tuple[float, KnownNoise, int]
 """The size of a weight, a noise, and how many such noises there are."""
+
+Doubt = tuple[float, KnownNoise, float]
+"""The same of noises that need not be a whole number: they only bound something."""
+
+# Of more terms, those of nearly equal weights are taken together; of rare noise, of many more: a
+# single one that differs may be what decides.
+_MANY, _MANY_RARE = 1 << 10, 1 << 14
+# What part of a chance of missing is left to the difference.
+_DOUBTED = 1 / 500
 
 # Rarer misses are bounded (Chernoff), not computed: rounding would show in the series.
 RARE = 1e-9
@@ -32,6 +42,8 @@ class NoiseSum:
     """
 
     terms: tuple[Term, ...]
+    doubts: tuple[Doubt, ...] = ()
+    """What reaches at least as far as the difference between the true sum and that of the terms."""
 
     @classmethod
     def of(cls, noise: KnownNoise, count: int) -> NoiseSum:
@@ -41,7 +53,9 @@ class NoiseSum:
         return cls(((1.0, noise, count),) if count else ())
 
     @classmethod
-    def weighted(cls, terms: Mapping[tuple[float, KnownNoise], int]) -> NoiseSum:
+    def weighted(
+        cls, terms: Mapping[tuple[float, KnownNoise], int], doubts: tuple[Doubt, ...] = ()
+    ) -> NoiseSum:
         """The sum of given terms; weights that differ by rounding only are taken for the largest.
 
         What reaches no further than a few rounding errors of the largest has cancelled: it is left
@@ -55,7 +69,8 @@ class NoiseSum:
                 key = (float(f"{abs(weight):.12g}"), noise)
                 counts[key] = counts.get(key, 0) + count
                 largest[key] = max(largest.get(key, 0.0), abs(weight))
-        return cls(tuple(sorted((largest[key], key[1], n) for key, n in counts.items())))
+        listed = sorted((largest[key], key[1], n) for key, n in counts.items())
+        return cls(tuple(listed), doubts)
 
     @classmethod
     def merged(
@@ -82,9 +97,31 @@ class NoiseSum:
         listed = (largest[final].tolist(), kinds[final].tolist(), numbers[final].tolist())
         return cls(tuple((size, noises[kind], n) for size, kind, n in zip(*listed, strict=True)))
 
+    @classmethod
+    def gathered(cls, weights: Iterable[tuple[KnownNoise, Sizes]]) -> NoiseSum:
+        """The sum of very many terms, of which those of nearly equal weights are taken together.
+
+        Its variance is exact; half widths have room for the difference.
+        """
+        terms: list[Term] = []
+        doubts: list[Doubt] = []
+        for noise, sizes in weights:
+            classes = sizes.classes()
+            terms += [(weight, noise, count) for weight, count in classes.terms()]
+            doubts += [(weight, noise, count) for weight, count in classes.doubts()]
+        return cls(tuple(terms), tuple(doubts))
+
     def __add__(self, other: NoiseSum) -> NoiseSum:
         """The terms of both, which are independent."""
-        return NoiseSum(self.terms + other.terms)
+        return NoiseSum(self.terms + other.terms, self.doubts + other.doubts)
+
+    def times(self, factor: float) -> NoiseSum:
+        """So many times the sum."""
+        size = abs(factor)
+        return NoiseSum(
+            tuple((size * weight, noise, count) for weight, noise, count in self.terms),
+            tuple((size * weight, noise, count) for weight, noise, count in self.doubts),
+        )
 
     @property
     def variance(self) -> float:
@@ -107,6 +144,11 @@ class NoiseSum:
 
     def reach(self, miss: float) -> float:
         """A t, the smallest or close to it, with P[|noise| > t] ≤ miss."""
+        if self.doubts:
+            rest = _reach(NoiseSum(self.terms), miss * (1 - _DOUBTED))
+            return rest + chernoff(by_law(self.doubts), miss * _DOUBTED / 2)
+        if is_many(len(self.terms), (noise for _, noise, _ in self.terms)):
+            return _reach_of_many(self, miss)
         return _reach(self, miss) if len(self.terms) > 1 else self._reach_of_one_kind(miss)
 
     def _reach_of_one_kind(self, miss: float) -> float:
@@ -117,6 +159,20 @@ class NoiseSum:
         # A third of a whole number lies at the very end: rounding must not leave it outside.
         room = 1.0 if (weight * 2**20).is_integer() else 1 + 1e-12
         return weight * reach_of_alike(noise, count, miss) * room
+
+
+def is_many(terms: int, noises: Iterable[KnownNoise]) -> bool:
+    """Whether so many terms are too many to look at one by one."""
+    return terms > _MANY and (terms > _MANY_RARE or all(noise.rate <= 1 for noise in noises))
+
+
+def _reach_of_many(law: NoiseSum, miss: float) -> float:
+    """How far a sum reaches whose terms are too many to look at one by one."""
+    by_noise: dict[KnownNoise, list[tuple[float, int]]] = {}
+    for weight, noise, count in law.terms:
+        by_noise.setdefault(noise, []).append((weight, count))
+    sizes = {noise: np.array(some).T for noise, some in by_noise.items()}
+    return NoiseSum.gathered((n, Sizes.of(*some)) for n, some in sizes.items()).reach(miss)
 
 
 @lru_cache(maxsize=1 << 14)

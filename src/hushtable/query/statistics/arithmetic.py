@@ -91,7 +91,9 @@ def _apart(sign: Sign, left: Answer, right: Answer) -> Answer:
     strangers = one is not None and other is not None and one.is_stranger_of(other)
     match sign, left.law, right.law:
         case "+" | "-", NoiseSum() as mine, NoiseSum() as theirs if strangers:
-            both = NoiseSum.weighted(_added(_terms(mine), _terms(theirs)))
+            both = NoiseSum.weighted(
+                _added(_terms(mine), _terms(theirs)), mine.doubts + theirs.doubts
+            )
             return Answer(law.value, both, left.note)
     return Answer(law.value, law, left.note)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,13 +28,15 @@ from hushtable.families.linear.read.groups import (
     union,
     weights_of,
 )
+from hushtable.families.linear.read.many import Gathering, has_many, law_of_rows
 from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.families.linear.rows import WeightRow
-from hushtable.kernel.maps import Identity
+from hushtable.kernel.maps import AxisTransform, Identity
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum
+from hushtable.query.law.noise_sum import is_many
 from hushtable.query.reader import Estimates, LazyLaws, ReadBox
 from hushtable.query.weighing import (
     LawOfFactors,
@@ -77,17 +79,18 @@ class NoisyCoefficients:
         held = [box for box in boxes if box.cells]
         if not held:
             return NoiseSum(())
+        rows = [self._rows(box) for box in held] if len(held) > 1 or self._many else []
         if len(held) > 1:
-            rows = [self._rows(box) for box in held]
-            return self._law(self._touched(rows, read=False)[1])
+            return self._touched(rows, read=False)[1]
+        if self._many and self._are_many(math.prod(len(row.positions) for row in rows[0])):
+            return law_of_rows(self.noise, self._transforms, rows[0])
         return self._product_law([self._spread_of(i, c) for i, c in enumerate(held[0].sets)])
 
     def count(self, boxes: Boxes) -> tuple[float, NoiseLaw]:
         """The estimated count of disjoint boxes, and the law of its noise."""
         rows = [self._rows(box) for box in boxes if box.cells]
         if len(rows) > 1:
-            value, spread = self._touched(rows, read=True)
-            return value, self._law(spread)
+            return self._touched(rows, read=True)
         weights = [[row] for row in rows[0]] if rows else []
         return (self._contract(weights).item() if rows else 0.0), self.law(boxes)
 
@@ -310,14 +313,15 @@ class NoisyCoefficients:
         block = np.asarray(self.read(*hull)[inside], np.float64)
         return block if self.refine is None else self.refine(block, positions)
 
-    def _touched(self, boxes: list[list[WeightRow]], *, read: bool) -> tuple[float, Spread]:
-        """The estimate of several boxes together, and the sizes of their added weights."""
+    def _touched(self, boxes: list[list[WeightRow]], *, read: bool) -> tuple[float, NoiseLaw]:
+        """The estimate of several boxes together, and the law of their added weights."""
         positions = [union([rows[i].positions for rows in boxes]) for i in range(len(boxes[0]))]
         touched = math.prod(map(len, positions))
         if touched > _MOST_TOUCHED:
             raise QueryError("the condition touches too many coefficients; ask for its parts")
         factors = [self._factor_numbers(i, along) for i, along in enumerate(positions)]
-        value, spread = 0.0, Counter[tuple[float, Fraction]]()
+        value, spread, sizes = 0.0, Counter[tuple[float, Fraction]](), Gathering()
+        many = self._many and self._are_many(touched)
         step = max(_PIECE * len(positions[0]) // max(touched, 1), 1)
         for first in range(0, len(positions[0]), step):
             piece = [positions[0][first : first + step], *positions[1:]]
@@ -328,31 +332,52 @@ class NoisyCoefficients:
             if read:
                 value += float((weights * self._gather(piece)).sum())
             numbers = [factors[0][first : first + step], *factors[1:]]
-            spread.update(self._sizes(np.asarray(weights), numbers))
-        return value, spread
+            for factor, some in self._by_factor(np.asarray(weights), numbers):
+                if many:
+                    sizes.add(factor, some)
+                else:
+                    spread.update(_counted(factor, some))
+        return value, sizes.law(self.noise) if many else self._law(spread)
 
     def _factor_numbers(self, axis: int, positions: NDArray[np.int64]) -> NDArray[np.intp]:
         stops = [c.stop for c in self.reading.axes[axis].transform.classes]
         return np.searchsorted(stops, positions, side="right")
 
-    def _sizes(self, weights: NDArray[np.float64], numbers: list[NDArray[np.intp]]) -> Spread:
-        spread: Spread = Counter()
+    def _by_factor(
+        self, weights: NDArray[np.float64], numbers: list[NDArray[np.intp]]
+    ) -> Iterator[tuple[Fraction, Floats]]:
+        """The weights of each combination of classes, with its scale factor."""
         for choice in itertools.product(*(np.unique(along) for along in numbers)):
             where = np.ix_(
                 *(np.flatnonzero(along == c) for along, c in zip(numbers, choice, strict=True))
             )
-            factor = math.prod(
-                (
-                    axis.transform.classes[c].factor
-                    for axis, c in zip(self.reading.axes, choice, strict=True)
-                ),
-                start=Fraction(1),
+            factors = (
+                axis.classes[c].factor for axis, c in zip(self._transforms, choice, strict=True)
             )
-            sizes, counts = np.unique(np.abs(weights[where]), return_counts=True)
-            for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-                if size > 1e-12:
-                    spread[float(f"{size:.12g}"), factor] += count
-        return spread
+            yield math.prod(factors, start=Fraction(1)), weights[where]
+
+    @property
+    def _transforms(self) -> list[AxisTransform]:
+        return [axis.transform for axis in self.reading.axes]
+
+    @property
+    def _many(self) -> bool:
+        """Whether boxes may have very many different weights."""
+        return has_many(self._transforms)
+
+    def _are_many(self, weights: int) -> bool:
+        smallest = min((factor for _, factor in self.reading.product.blocks()), default=Fraction(1))
+        return is_many(weights, [self.noise.times(smallest)])
+
+
+def _counted(factor: Fraction, weights: Floats) -> Spread:
+    sizes, counts = np.unique(np.abs(weights), return_counts=True)
+    listed = zip(sizes.tolist(), counts.tolist(), strict=True)
+    spread: Spread = Counter()
+    for size, count in listed:
+        if size > 1e-12:
+            spread[float(f"{size:.12g}"), factor] += count
+    return spread
 
 
 def _cut(box: Box, cut: Mapping[int, CodeSet]) -> Box:

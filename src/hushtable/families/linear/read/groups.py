@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.read.transforms import AxisReading
 from hushtable.families.linear.rows import WeightRow, add_rows, numbered_rows
+from hushtable.kernel.maps import Tents
 from hushtable.query.box import CodeSet
 from hushtable.query.cutting import AxisRanges
 
@@ -139,10 +140,25 @@ def kinds_of(boxes: Sequence[AxisGroups]) -> tuple[Integers, Integers]:
     return kinds.reshape(-1), first
 
 
-@lru_cache(maxsize=1 << 14)
 def weights_of(axis: AxisReading, codes: CodeSet) -> WeightRow:
     """The weights of the coefficients of an axis in the sum over a set of codes."""
+    return _long_row(axis, codes) if isinstance(axis.transform, Tents) else _row(axis, codes)
+
+
+@lru_cache(maxsize=1 << 14)
+def _row(axis: AxisReading, codes: CodeSet) -> WeightRow:
     return add_rows(axis.row(start, stop) for start, stop in codes.intervals)
+
+
+@lru_cache(maxsize=64)
+def _long_row(axis: AxisReading, codes: CodeSet) -> WeightRow:
+    """The same where nearly all coefficients have a weight: few such rows are kept."""
+    query = np.zeros(axis.transform.size)
+    for start, stop in codes.intervals:
+        query[start:stop] = 1
+    weights = axis.rows(query)
+    positions = np.flatnonzero(weights)
+    return WeightRow(positions, weights[positions])
 
 
 def union(positions: Sequence[NDArray[np.int64]]) -> Integers:
