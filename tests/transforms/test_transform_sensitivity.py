@@ -12,7 +12,16 @@ import transform_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree, product
+from hushtable.kernel.maps import (
+    AxisTransform,
+    Haar,
+    Identity,
+    Nominal,
+    Product,
+    Tents,
+    Tree,
+    product,
+)
 
 
 @pytest.mark.parametrize("size", range(1, 41))
@@ -45,8 +54,11 @@ def test_overlap_and_agreement_are_the_least_of_all_pairs(transform: AxisTransfo
         signs = [1 if a * b > 0 else -1 for a, b in zip(u, v, strict=True)]
         overlaps.append(sum(least))
         agreements.append(sum(s * m for s, m in zip(signs, least, strict=True)))
-    assert min(overlaps) == transform.overlap
-    assert min(agreements) == transform.agreement >= 0
+    if isinstance(transform, Tents):  # on a short axis, codes share tents; it is claimed of none
+        assert min(overlaps) >= min(agreements) >= transform.overlap == transform.agreement == 0
+    else:
+        assert min(overlaps) == transform.overlap
+        assert min(agreements) == transform.agreement >= 0
 
 
 def some_products() -> list[tuple[AxisTransform, ...]]:
@@ -54,11 +66,12 @@ def some_products() -> list[tuple[AxisTransform, ...]]:
     ragged, flat = Nominal(*cases.HIERARCHIES[4]), Nominal(3, ((0, 3),))
     rootless, rooted = Tree.uniform(4, 2, root=False), Tree.uniform(4, 2)
     shared = Tree.uniform(4, 2, shares=(Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)))
+    bell = Tents(5, 2, 2, height=16)
     pairs = itertools.combinations_with_replacement(
-        [Identity(3), Haar(3), Haar(4), Haar(5), flat, ragged, rootless, rooted, shared], 2
+        [Identity(3), Haar(3), Haar(4), Haar(5), flat, ragged, rootless, rooted, shared, bell], 2
     )
     triples = itertools.combinations_with_replacement(
-        [Identity(2), Haar(2), Haar(3), flat, Tree.uniform(3, 3)], 3
+        [Identity(2), Haar(2), Haar(3), flat, Tree.uniform(3, 3), Tents(3, 2, height=16)], 3
     )
     four = (Haar(2), flat, Haar(3), Identity(2)), (flat, Haar(2), Tree.uniform(2, 2), Haar(3))
     return [*pairs, *triples, *four, (Haar(1), Haar(2)), (Identity(1), Haar(4)), (Identity(1),)]

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tents, Tree
 
 Spans = tuple[tuple[int, int], ...]
 Exact = NDArray[Any]
@@ -38,6 +38,12 @@ def all_transforms() -> Iterator[AxisTransform]:
     yield from (Haar(size) for size in (1, 2, 3, 5, 6, 7, 8, 11, 13, 16))
     yield from (Nominal(size, groups) for size, groups in HIERARCHIES)
     yield from all_trees()
+    yield from all_tents()
+
+
+def all_tents() -> Iterator[Tents]:
+    yield from (Tents(size, 2, height=16) for size in (1, 2, 7))
+    yield from (Tents(9, 3, 2, height=24), Tents(12, 4), Tents(13, 2, 3, height=40))
 
 
 def all_trees() -> Iterator[Tree]:
@@ -87,6 +93,13 @@ def trees(draw: st.DrawFn, most: int = 14) -> Tree:
     return tree
 
 
+@st.composite
+def tents(draw: st.DrawFn, most: int = 14) -> Tents:
+    """Tents on one grid or two, in coarse integers or fine ones."""
+    size, coarse, fine = draw(st.integers(1, most)), draw(st.integers(1, 4)), draw(st.integers(0, 3))
+    return Tents(size, coarse, fine, height=draw(st.integers(16, 300)))
+
+
 def transforms(most: int = 14) -> st.SearchStrategy[AxisTransform]:
     sizes = st.integers(1, most)
     return st.one_of(
@@ -94,6 +107,7 @@ def transforms(most: int = 14) -> st.SearchStrategy[AxisTransform]:
         st.builds(Haar, sizes),
         hierarchies(most).map(lambda drawn: Nominal(*drawn)),
         trees(most),
+        tents(most),
     )
 
 

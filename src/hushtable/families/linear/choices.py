@@ -8,21 +8,29 @@
 | `tree`            | counts of the nodes of the attribute's hierarchy                             |
 | `tree:16x8`       | counts of the nodes of a tree: 16 nodes below the root, 8 below each of them |
 | `tree:16x8@1/3,…` | the same, each level with its share of the budget                            |
+| `tents`           | the codes, and sums under the tents that are best for all ranges             |
+| `tents:8x9`       | the same under 8 coarse tents, with 9 fine ones from one to the next         |
+| `tents:12`        | the same under 12 coarse tents alone                                         |
+| `tents:8x9@128`   | the same, in integers of which 128 stands for 1; 256 unless given            |
 
 A tree's root is not measured; `rooted` in place of `tree` measures it too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from hushtable.errors import OptionError
+from hushtable.families.linear.grids import best_tents, has_tents
 from hushtable.families.linear.trees import best_tree, with_budgets
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tents, Tree
 from hushtable.schema import Attribute
 from hushtable.workload.intervals import LONGEST, Along
 
-HELP = "along an axis: identity, haar, nominal, tree, tree:16x8 or tree:16x8@1/3,2/3"
+HELP = (
+    "along an axis: identity, haar, nominal, tree, tree:16x8, tree:16x8@1/3,2/3, tents or tents:8x9"
+)
 
 
 def wavelet(attribute: Attribute) -> AxisTransform:
@@ -46,10 +54,18 @@ def has_trees(attribute: Attribute) -> bool:
     return attribute.size <= LONGEST
 
 
-def choices(attribute: Attribute, sets: list[Along], *, budgets: bool) -> list[AxisTransform]:
+def tents(attribute: Attribute, along: Along | None = None, height: int = 256) -> AxisTransform:
+    """Sums under the best tents."""
+    return Identity(1) if attribute.size == 1 else best_tents(attribute.size, along, height)
+
+
+def choices(
+    attribute: Attribute, sets: list[Along], *, budgets: bool, height: int = 256
+) -> list[AxisTransform]:
     """All that is worth trying along an axis for what is asked along it, plain counts first.
 
-    The best tree of each set of intervals, and of a hierarchy its tree and its wavelets.
+    The best tree and the best tents of each set of intervals, and of a hierarchy its tree and its
+    wavelets. `height` is what columns of tents add up to.
     """
     if attribute.size == 1:
         return [Identity(1)]
@@ -65,6 +81,8 @@ def choices(attribute: Attribute, sets: list[Along], *, budgets: bool) -> list[A
             (Tree.of(attribute, root=root), along) for root in (False, True) for along in sets
         ]
     found += [axis for axis, _ in trees]
+    if attribute.kind == "ordinal" and has_tents(attribute.size):
+        found += [best_tents(attribute.size, along, height) for along in sets]
     if budgets:
         found += [with_budgets(axis, along) for axis, along in trees if isinstance(axis, Tree)]
     return list(dict.fromkeys(found))
@@ -72,6 +90,9 @@ def choices(attribute: Attribute, sets: list[Along], *, budgets: bool) -> list[A
 
 def describe(axis: AxisTransform) -> str:
     """The text of a transform."""
+    if isinstance(axis, Tents):
+        grids = f"{axis.coarse}x{axis.fine}" if axis.fine else f"{axis.coarse}"
+        return f"tents:{grids}" + (f"@{axis.height}" if axis.height != 256 else "")
     if not isinstance(axis, Tree):
         return axis.kind
     text = "rooted" if axis.root and axis.size > 1 else "tree"
@@ -96,6 +117,8 @@ def parse(text: str, attribute: Attribute) -> AxisTransform:
         raise OptionError(f"{attribute.name} has no hierarchy for {kind!r}; {HELP}")
     if kind == "nominal" and not radices and not shares:
         return Nominal.of(attribute)
+    if kind == "tents":
+        return _parse_tents(radices, shares, attribute)
     if kind not in ("tree", "rooted"):
         raise OptionError(f"{attribute.name}: {HELP}")
     root, parts = kind == "rooted", _shares(shares)
@@ -105,10 +128,28 @@ def parse(text: str, attribute: Attribute) -> AxisTransform:
 
 
 def _radices(text: str) -> tuple[int, ...]:
-    numbers = text.split("x")
-    if not all(n.isascii() and n.isdecimal() and len(n) < 16 for n in numbers):
+    numbers = _whole_numbers(text.split("x"))
+    if numbers is None:
         raise OptionError(f"the numbers of children look like 16x8; {HELP}")
-    return tuple(map(int, numbers))
+    return numbers
+
+
+def _parse_tents(grids: str, height: str, attribute: Attribute) -> AxisTransform:
+    numbers = _whole_numbers(grids.split("x")) if grids else ()
+    heights = _whole_numbers([height]) if height else (256,)
+    if numbers is None or heights is None or len(numbers) > 2:
+        raise OptionError(f"tents look like tents:12 or tents:8x9; {HELP}")
+    if not numbers:
+        return tents(attribute, height=heights[0])
+    coarse, fine = (*numbers, 0)[:2]
+    return Tents(attribute.size, coarse, fine, heights[0])
+
+
+def _whole_numbers(texts: Sequence[str]) -> tuple[int, ...] | None:
+    """The numbers of texts; none where one is no number."""
+    if not all(n.isascii() and n.isdecimal() and len(n) < 16 for n in texts):
+        return None
+    return tuple(map(int, texts))
 
 
 def _shares(text: str) -> tuple[Fraction, ...] | None:

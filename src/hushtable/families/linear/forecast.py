@@ -11,6 +11,7 @@ from hushtable.errors import OptionError
 from hushtable.families.forecast import Forecast, Purpose, Resources
 from hushtable.families.linear.bounds import range_bound
 from hushtable.families.linear.choices import choices, describe, has_trees, tree, wavelet
+from hushtable.families.linear.grids import tent_height
 from hushtable.families.linear.search import best_product, loss, sets_along
 from hushtable.families.linear.variances import Variances
 from hushtable.kernel.maps import AxisTransform, Identity, Product, Tree
@@ -75,8 +76,10 @@ def _offers(variances: Variances) -> Iterator[Offer]:
     if listable:
         yield "privelet+", plus, {"identity": ",".join(named)}
     asked = [sets_along(purpose.workload, i) for i in range(len(attributes))]
+    height = tent_height(purpose.schema.shape)
     every = [
-        choices(a, sets, budgets=purpose.budgets) for a, sets in zip(attributes, asked, strict=True)
+        choices(a, sets, budgets=purpose.budgets, height=height)
+        for a, sets in zip(attributes, asked, strict=True)
     ]
     starts = [plain, wavelets, plus]
     if all(map(has_trees, attributes)):

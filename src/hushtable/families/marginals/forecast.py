@@ -13,8 +13,9 @@ import numpy as np
 from hushtable.arrays import Floats, Integers
 from hushtable.errors import OptionError
 from hushtable.families.forecast import MOST_NAMED, Forecast, Purpose, Resources
-from hushtable.families.linear.choices import describe, has_trees, tree
+from hushtable.families.linear.choices import describe, has_trees, tents, tree
 from hushtable.families.linear.gains import mean_gains
+from hushtable.families.linear.grids import has_tents, tent_height
 from hushtable.families.marginals.asked import rows_asked
 from hushtable.families.marginals.axes import ReadAxis
 from hushtable.families.marginals.choose import (
@@ -122,12 +123,13 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
 
 
 def _best_transforms(schema: Schema, asking: Asking) -> dict[int, AxisTransform]:
-    """A tree along each attribute where that lowers the error, one after the other."""
+    """A tree or tents along each attribute where that lowers the error, one after the other."""
     candidates = [
-        (axis, tree(attribute, along))
+        (axis, transform)
         for axis, attribute in enumerate(schema.attributes)
         if "," not in attribute.name and has_trees(attribute)
         for along in asking.along(axis)
+        for transform in _worth_trying(schema, axis, along)
     ]
     chosen: dict[int, AxisTransform] = {}
     tables = first_tables(asking.wanted(chosen), MOST_CELLS).tables
@@ -139,6 +141,13 @@ def _best_transforms(schema: Schema, asking: Asking) -> dict[int, AxisTransform]
         if loss < least * (1 - 1e-9):
             chosen, least = {**chosen, axis: transform}, loss
     return chosen
+
+
+def _worth_trying(schema: Schema, axis: int, along: Along) -> Iterator[AxisTransform]:
+    attribute = schema.attributes[axis]
+    yield tree(attribute, along)
+    if attribute.kind == "ordinal" and has_tents(attribute.size):
+        yield tents(attribute, along, tent_height(schema.shape))
 
 
 def _loss(wanted: Wanted, tables: Iterable[Axes]) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.families.linear.choices import parse
-from hushtable.kernel.maps import AxisTransform, Identity, Product, Tree
+from hushtable.kernel.maps import AxisTransform, Identity, Product, Tents, Tree
 from hushtable.query.table_names import places_of, split_tables, write_table
 from hushtable.schema import Schema
 
@@ -86,12 +86,12 @@ def transform_at(schema: Schema, seen: Seen, transforms: Transforms) -> AxisTran
 
 
 def parse_transforms(texts: Mapping[str, str], schema: Schema) -> dict[int, AxisTransform]:
-    """The transforms that are written for some attributes: trees, whose noise has one scale."""
+    """The transforms that are written for some attributes: their noise has one scale."""
     found: dict[int, AxisTransform] = {}
     for name, text in texts.items():
         transform = parse(text, schema.attribute(name))
-        if not isinstance(transform, Identity | Tree) or len(transform.classes) > 1:
-            raise OptionError(f"along {name}: a tree such as tree:10x10, each level alike")
+        if not isinstance(transform, Identity | Tree | Tents) or len(transform.classes) > 1:
+            raise OptionError(f"along {name}: a tree such as tree:10x10, each level alike, or tents")
         if not isinstance(transform, Identity):
             found[schema.index(name)] = transform
     return found
