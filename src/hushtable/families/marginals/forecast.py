@@ -100,11 +100,7 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
     if not 0 < max(map(len, asking.wanted({}).weights)) <= MOST_AXES:
         return []  # the total alone needs no tables
     try:
-        transforms = _best_transforms(purpose.schema, asking)
-        found = best_tables(balanced(asking.by_number(transforms), MOST_CELLS), MOST_CELLS)
-        tables = tuple(SmallTable.of(*axes) for axes in found.tables)
-        strategy = SmallTables(purpose.schema, tables, whole_shares(found.shares), transforms)
-        reader = strategy.reader(purpose.epsilon)
+        strategy, reader, mean = _best_strategy(purpose, asking)
     except OptionError:  # tables that are too large, noise that does not fit
         return []
     variances = _sampled(purpose, reader)
@@ -114,7 +110,7 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
             strategy,
             mechanism="marginals",
             parameters=strategy.settings,
-            mean=_mean(asking.wanted(transforms), reader, purpose.workload.weight),
+            mean=mean,
             variances=variances,
             worst=math.sqrt(float(variances.max())),
             resources=_resources(purpose, strategy),
@@ -122,14 +118,38 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
     ]
 
 
-def _best_transforms(schema: Schema, asking: Asking) -> dict[int, AxisTransform]:
+def _best_strategy(
+    purpose: Purpose, asking: Asking
+) -> tuple[SmallTables, MarginalsReader, float]:
+    """The best tables, what would read them, and the mean variance.
+
+    Trees alone lead to other tables than trees and tents, at times to better ones.
+    """
+    along = [_best_transforms(purpose.schema, asking, with_tents=some) for some in (False, True)]
+    offers = [_with_tables(purpose, asking, chosen) for chosen in along[: 1 + (along[0] != along[1])]]
+    return min(offers, key=lambda offer: offer[2])
+
+
+def _with_tables(
+    purpose: Purpose, asking: Asking, transforms: Transforms
+) -> tuple[SmallTables, MarginalsReader, float]:
+    found = best_tables(balanced(asking.by_number(transforms), MOST_CELLS), MOST_CELLS)
+    tables = tuple(SmallTable.of(*axes) for axes in found.tables)
+    strategy = SmallTables(purpose.schema, tables, whole_shares(found.shares), transforms)
+    reader = strategy.reader(purpose.epsilon)
+    return strategy, reader, _mean(asking.wanted(transforms), reader, purpose.workload.weight)
+
+
+def _best_transforms(
+    schema: Schema, asking: Asking, *, with_tents: bool
+) -> dict[int, AxisTransform]:
     """A tree or tents along each attribute where that lowers the error, one after the other."""
     candidates = [
         (axis, transform)
         for axis, attribute in enumerate(schema.attributes)
         if "," not in attribute.name and has_trees(attribute)
         for along in asking.along(axis)
-        for transform in _worth_trying(schema, axis, along)
+        for transform in _worth_trying(schema, axis, along, with_tents)
     ]
     chosen: dict[int, AxisTransform] = {}
     tables = first_tables(asking.wanted(chosen), MOST_CELLS).tables
@@ -143,10 +163,12 @@ def _best_transforms(schema: Schema, asking: Asking) -> dict[int, AxisTransform]
     return chosen
 
 
-def _worth_trying(schema: Schema, axis: int, along: Along) -> Iterator[AxisTransform]:
+def _worth_trying(
+    schema: Schema, axis: int, along: Along, with_tents: bool
+) -> Iterator[AxisTransform]:
     attribute = schema.attributes[axis]
     yield tree(attribute, along)
-    if attribute.kind == "ordinal" and has_tents(attribute.size):
+    if with_tents and attribute.kind == "ordinal" and has_tents(attribute.size):
         yield tents(attribute, along, tent_height(schema.shape))
 
 

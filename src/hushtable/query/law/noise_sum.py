@@ -106,9 +106,8 @@ class NoiseSum:
         terms: list[Term] = []
         doubts: list[Doubt] = []
         for noise, sizes in weights:
-            classes = sizes.classes()
-            terms += [(weight, noise, count) for weight, count in classes.terms()]
-            doubts += [(weight, noise, count) for weight, count in classes.doubts()]
+            terms += [(weight, noise, count) for weight, count in sizes.terms()]
+            doubts += [(weight, noise, count) for weight, count in sizes.doubts()]
         return cls(tuple(terms), tuple(doubts))
 
     def __add__(self, other: NoiseSum) -> NoiseSum:
