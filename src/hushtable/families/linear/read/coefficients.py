@@ -28,7 +28,13 @@ from hushtable.families.linear.read.groups import (
     union,
     weights_of,
 )
-from hushtable.families.linear.read.many import Gathering, has_many, law_of_rows
+from hushtable.families.linear.read.many import (
+    ClassedAxis,
+    Gathering,
+    has_many,
+    law_of_rows,
+    laws_of_classes,
+)
 from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import AxisTransform, Identity
@@ -127,6 +133,12 @@ class NoisyCoefficients:
         weights, counts, numbers = zip(
             *(self._coefficient_classes(weighing, axis) for axis in axes), strict=True
         )
+        if self._many and self._are_many(math.prod(map(len, numbers))):
+            along = [
+                ClassedAxis.of(*one, [c.factor for c in axis.classes])
+                for *one, axis in zip(weights, counts, numbers, self._transforms, strict=True)
+            ]
+            return laws_of_classes(self.noise, along)
         scales, which = self._factors(numbers)
         noises = [self.noise.times(scale) for scale in scales]
         number = class_counts(counts).reshape(-1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,7 @@ from hushtable.kernel.maps import AxisTransform, Identity, Tents
 from hushtable.kernel.privacy.noises import KnownNoise
 from hushtable.query.law import NoiseSum
 from hushtable.query.law.gathered import Sizes
+from hushtable.query.weighing import LawOfFactors, class_counts, class_weights
 
 AxisSizes = list[tuple[Fraction, Sizes]]
 """The sizes of the weights along an axis, by scale factor."""
@@ -60,6 +62,55 @@ def _sizes(axis: AxisTransform, row: WeightRow) -> AxisSizes:
 def _by_class(axis: AxisTransform, positions: Integers) -> list[tuple[int, Integers]]:
     numbers = np.searchsorted([c.stop for c in axis.classes], positions, side="right")
     return [(int(n), np.flatnonzero(numbers == n)) for n in np.unique(numbers)]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassedAxis:
+    """The weights of an axis in each of several boxes: of coefficients that are alike, one column.
+
+    There are so many coefficients of each, whose noise has such a scale factor.
+    """
+
+    weights: Floats
+    counts: Integers
+    factors: tuple[Fraction, ...]
+
+    @classmethod
+    def of(
+        cls, weights: Floats, counts: Integers, numbers: Integers, factors: Sequence[Fraction]
+    ) -> ClassedAxis:
+        return cls(weights, counts, tuple(factors[number] for number in numbers.tolist()))
+
+    @property
+    def shared(self) -> bool:
+        """Whether all boxes have the same weights."""
+        return bool((self.weights == self.weights[0]).all())
+
+    def sizes(self) -> AxisSizes:
+        """The sizes of weights that all boxes share."""
+        kinds = {f: np.flatnonzero([f == one for one in self.factors]) for f in set(self.factors)}
+        return [(f, Sizes.of(self.weights[0, w], self.counts[w])) for f, w in kinds.items()]
+
+
+def laws_of_classes(noise: KnownNoise, along: Sequence[ClassedAxis]) -> LawOfFactors:
+    """The laws of a linear question whose boxes differ along some axes and agree along the rest.
+
+    What they share is a factor of every weight, and is gathered once.
+    """
+    own = [axis for axis in along if not axis.shared]
+    shared = [axis.sizes() for axis in along if axis.shared]
+    counts = class_counts([axis.counts for axis in own]).reshape(-1)
+    kinds = np.zeros(1, object) + Fraction(1)
+    for axis in own:
+        kinds = np.multiply.outer(kinds, np.array(axis.factors, object)).reshape(-1)
+    groups = {factor: np.flatnonzero(kinds == factor) for factor in dict.fromkeys(kinds)}
+
+    def law(factors: Floats) -> NoiseSum:
+        weights = class_weights(factors, [axis.weights for axis in own]).reshape(-1)
+        mine = [(f, Sizes.of(weights[some], counts[some])) for f, some in groups.items()]
+        return law_of_sizes(noise, [mine, *shared])
+
+    return law
 
 
 class Gathering:
