@@ -111,15 +111,14 @@ def read_tents(
         left[:] = source[line, size:, first:last]
         for code in range(size):
             for k in range(len(tents)):
-                _weigh(source[line, code], left[tents[k, code]], first, -parts[k, code])
-        solved[:] = 0
-        for tent in range(len(precision)):
-            for other in range(len(precision)):
-                _weigh(left[other], solved[tent], 0, precision[tent, other])
+                here, part, counts = left[tents[k, code]], parts[k, code], source[line, code]
+                for c in range(columns):
+                    here[c] -= part * counts[first + c]
+        _solve(precision, left, solved)
         for code in range(size):
-            found = target[line, code]
-            for c in range(columns):
-                found[first + c] = source[line, code, first + c]
+            found, counts = target[line, code], source[line, code]
+            for c in range(first, last):
+                found[c] = counts[c]
             for k in range(len(tents)):
                 here, part = solved[tents[k, code]], parts[k, code]
                 for c in range(columns):
@@ -129,6 +128,19 @@ def read_tents(
 
 
 @compiled
-def _weigh(source: NDArray[Any], target: Floats, first: int, weight: float) -> None:
-    for c in range(len(target)):
-        target[c] += weight * source[first + c]
+def _solve(precision: Floats, left: Floats, solved: Floats) -> None:
+    """A symmetric matrix times columns, of which there is often one alone."""
+    if left.shape[1] == 1:
+        for tent in range(len(precision)):
+            total = 0.0
+            for other in range(len(precision)):
+                total += precision[tent, other] * left[other, 0]
+            solved[tent, 0] = total
+        return
+    solved[:] = 0
+    for tent in range(len(precision)):
+        here = solved[tent]
+        for other in range(len(precision)):
+            part, there = precision[tent, other], left[other]
+            for c in range(len(here)):
+                here[c] += part * there[c]
