@@ -166,6 +166,7 @@ SETTINGS = (
     {"ways": "3"},
     {"tables": 'age+sex, sex+region@1, region+"a+b"'},
     {"tables": 'age+sex, age+region+"a+b"', "along": "age=tree:4x5"},
+    {"tables": 'age+sex, age+region+"a+b"', "along": "age=tents:3x2"},
 )
 
 

@@ -147,6 +147,7 @@ TREE = {"name": "b", "kind": "nominal", "tree": {"x": ["p", "q"], "y": ["r", "s"
         {"a": "tree:2x2", "b": "nominal"},
         {"a": "rooted:2x2@1/2,1/4,1/4", "b": "rooted"},
         {"b": "rooted@1/6,1/3,1/2"},
+        {"a": "tents:2@16", "b": "tree"},
     ],
     ids=str,
 )

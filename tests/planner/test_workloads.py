@@ -12,8 +12,9 @@ from plan_cases import AGE, GRADE, JOB, SEX, all_questions, schema_of
 from hushtable import workload as workloads
 from hushtable.errors import HushError, OptionError
 from hushtable.families.linear.choices import choices, describe, parse
+from hushtable.families.linear.grids import best_tents
 from hushtable.families.linear.trees import best_tree
-from hushtable.kernel.maps import Haar, Identity, Nominal, Tree
+from hushtable.kernel.maps import Haar, Identity, Nominal, Tents, Tree
 from hushtable.workload.intervals import AllRanges, Either, Listed
 from hushtable.workload.parsing import from_sql, read_workload
 
@@ -185,6 +186,9 @@ def test_transforms_by_their_text() -> None:
     assert parse("tree:2x4", age) == Tree.mixed(7, (2, 4), root=False)
     shares = (Fraction(1, 4), Fraction(3, 4))
     assert parse("tree:2x4@1/4,3/4", age) == Tree.mixed(7, (2, 4), root=False, shares=shares)
+    assert parse("tents:2", age) == Tents(7, 2) and parse("tents:2x3", age) == Tents(7, 2, 3)
+    assert parse("tents:2x3@64", age) == Tents(7, 2, 3, 64) and describe(Tents(7, 2)) == "tents:2"
+    assert parse("tents@128", age) == best_tents(7, None, 128)
     assert parse("nominal", job) == Nominal.of(job)
     assert parse("rooted", job) == Tree.of(job) and parse("tree", job) == Tree.of(job, root=False)
 
@@ -194,6 +198,7 @@ def test_transforms_by_their_text() -> None:
     [
         *("", "magic", "tree", "nominal", "tree:", "tree:1", "tree:2x2", "tree:9x9", "tree:2xx4"),
         *("haar:2", "identity@1", "tree:2x4@1/2", "tree:2x4@1/0,1", "tree:2x4@2,-1", "tree:٢x4"),
+        *("tents:0", "tents:2x3x4", "tents:2@9", "tents:2@1/2", "tents:x", "tents:2000"),
     ],
 )
 def test_other_texts_are_refused(text: str) -> None:

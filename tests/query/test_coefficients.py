@@ -27,7 +27,7 @@ from hushtable.families.linear.read.cells import NoisyCells
 from hushtable.families.linear.read.coefficients import NoisyCoefficients
 from hushtable.families.linear.read.shrunken import ShrunkenCoefficients
 from hushtable.families.linear.read.transforms import ProductReading
-from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tree
+from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tents, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts
@@ -56,6 +56,8 @@ AXES: tuple[AxisTransform, ...] = (
     Tree.uniform(6, 3, root=False),
     Tree.mixed(6, (2, 3), shares=(F(1, 6), F(1, 3), F(1, 2))),
     Tree.mixed(5, (3, 2), root=False, shares=(F(1, 4), F(3, 4))),
+    Tents(6, 3, height=32),
+    Tents(7, 2, 2),
 )
 
 

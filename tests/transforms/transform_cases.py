@@ -96,7 +96,11 @@ def trees(draw: st.DrawFn, most: int = 14) -> Tree:
 @st.composite
 def tents(draw: st.DrawFn, most: int = 14) -> Tents:
     """Tents on one grid or two, in coarse integers or fine ones."""
-    size, coarse, fine = draw(st.integers(1, most)), draw(st.integers(1, 4)), draw(st.integers(0, 3))
+    size, coarse, fine = (
+        draw(st.integers(1, most)),
+        draw(st.integers(1, 4)),
+        draw(st.integers(0, 3)),
+    )
     return Tents(size, coarse, fine, height=draw(st.integers(16, 300)))
 
 

@@ -39,6 +39,7 @@ _FORMS: dict[str, tuple[str, dict[str, str]]] = {
     "shrunken wavelets": ("privelet*", {}),
     "trees": ("hierarchical", {}),
     "trees with shares": ("mixed", {"age": "tree:4x2@1/4,3/4"}),
+    "tents": ("mixed", {"age": "tents:2x2@32"}),
     "kept cells": ("filter", {"theta": "2"}),
     "sampled cells": ("filter-threshold", {"theta": "2", "tau": "3"}),
     "kept ranges": ("filter", {"on": "dyadic", "theta": "2"}),

@@ -118,15 +118,15 @@ def forecasts(purpose: Purpose) -> list[Forecast]:
     ]
 
 
-def _best_strategy(
-    purpose: Purpose, asking: Asking
-) -> tuple[SmallTables, MarginalsReader, float]:
+def _best_strategy(purpose: Purpose, asking: Asking) -> tuple[SmallTables, MarginalsReader, float]:
     """The best tables, what would read them, and the mean variance.
 
     Trees alone lead to other tables than trees and tents, at times to better ones.
     """
     along = [_best_transforms(purpose.schema, asking, with_tents=some) for some in (False, True)]
-    offers = [_with_tables(purpose, asking, chosen) for chosen in along[: 1 + (along[0] != along[1])]]
+    offers = [
+        _with_tables(purpose, asking, chosen) for chosen in along[: 1 + (along[0] != along[1])]
+    ]
     return min(offers, key=lambda offer: offer[2])
 
 

@@ -91,7 +91,9 @@ def parse_transforms(texts: Mapping[str, str], schema: Schema) -> dict[int, Axis
     for name, text in texts.items():
         transform = parse(text, schema.attribute(name))
         if not isinstance(transform, Identity | Tree | Tents) or len(transform.classes) > 1:
-            raise OptionError(f"along {name}: a tree such as tree:10x10, each level alike, or tents")
+            raise OptionError(
+                f"along {name}: a tree such as tree:10x10, each level alike, or tents"
+            )
         if not isinstance(transform, Identity):
             found[schema.index(name)] = transform
     return found

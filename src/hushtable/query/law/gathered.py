@@ -59,7 +59,9 @@ class Sizes:
     def __mul__(self, other: Sizes) -> Sizes:
         """The products of all pairs."""
         parts = zip(self._parts, other._parts, strict=True)
-        return Sizes(*(np.multiply.outer(mine, theirs).reshape(-1) for mine, theirs in parts))._gathered()
+        return Sizes(
+            *(np.multiply.outer(mine, theirs).reshape(-1) for mine, theirs in parts)
+        )._gathered()
 
     def __add__(self, other: Sizes) -> Sizes:
         """All weights of both."""

@@ -51,9 +51,9 @@ class NoiseTerms(NamedTuple):
         return float(self.counts @ (self.weights**2 * self.variances))
 
 
-def by_law(terms: Iterable[tuple[float, KnownNoise, int]]) -> list[NoiseTerms]:
+def by_law(terms: Iterable[tuple[float, KnownNoise, float]]) -> list[NoiseTerms]:
     """The terms of a sum, law by law."""
-    found: dict[type[KnownNoise], list[tuple[float, int, float, float]]] = {}
+    found: dict[type[KnownNoise], list[tuple[float, float, float, float]]] = {}
     for weight, noise, count in terms:
         found.setdefault(type(noise), []).append((weight, count, noise.rate, noise.variance))
     return [NoiseTerms(law, *np.array(rows, np.float64).T) for law, rows in found.items()]

@@ -31,6 +31,8 @@ from hushtable.families.linear.read.groups import (
 from hushtable.families.linear.read.many import (
     ClassedAxis,
     Gathering,
+    Spread,
+    counted,
     has_many,
     law_of_rows,
     laws_of_classes,
@@ -61,9 +63,6 @@ _PIECE = 2**22
 _MOST_TOUCHED = 2**28
 
 Refine = Callable[[NDArray[np.float64], list[NDArray[np.int64]]], NDArray[np.float64]]
-
-Spread = Counter[tuple[float, Fraction]]
-"""How often each size of weight occurs, at each scale factor."""
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,10 @@ class NoisyCoefficients:
             *(self._coefficient_classes(weighing, axis) for axis in axes), strict=True
         )
         if self._many and self._are_many(math.prod(map(len, numbers))):
+            parts = zip(weights, counts, numbers, self._transforms, strict=True)
             along = [
-                ClassedAxis.of(*one, [c.factor for c in axis.classes])
-                for *one, axis in zip(weights, counts, numbers, self._transforms, strict=True)
+                ClassedAxis(rows, often, tuple(axis.classes[k].factor for k in which.tolist()))
+                for rows, often, which, axis in parts
             ]
             return laws_of_classes(self.noise, along)
         scales, which = self._factors(numbers)
@@ -348,7 +348,7 @@ class NoisyCoefficients:
                 if many:
                     sizes.add(factor, some)
                 else:
-                    spread.update(_counted(factor, some))
+                    spread.update(counted(factor, some))
         return value, sizes.law(self.noise) if many else self._law(spread)
 
     def _factor_numbers(self, axis: int, positions: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -380,16 +380,6 @@ class NoisyCoefficients:
     def _are_many(self, weights: int) -> bool:
         smallest = min((factor for _, factor in self.reading.product.blocks()), default=Fraction(1))
         return is_many(weights, [self.noise.times(smallest)])
-
-
-def _counted(factor: Fraction, weights: Floats) -> Spread:
-    sizes, counts = np.unique(np.abs(weights), return_counts=True)
-    listed = zip(sizes.tolist(), counts.tolist(), strict=True)
-    spread: Spread = Counter()
-    for size, count in listed:
-        if size > 1e-12:
-            spread[float(f"{size:.12g}"), factor] += count
-    return spread
 
 
 def _cut(box: Box, cut: Mapping[int, CodeSet]) -> Box:

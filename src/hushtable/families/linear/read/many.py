@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,9 @@ from hushtable.query.weighing import LawOfFactors, class_counts, class_weights
 
 AxisSizes = list[tuple[Fraction, Sizes]]
 """The sizes of the weights along an axis, by scale factor."""
+
+Spread = Counter[tuple[float, Fraction]]
+"""How often each size of weight occurs, at each scale factor."""
 
 
 def has_many(axes: Sequence[AxisTransform]) -> bool:
@@ -75,12 +79,6 @@ class ClassedAxis:
     counts: Integers
     factors: tuple[Fraction, ...]
 
-    @classmethod
-    def of(
-        cls, weights: Floats, counts: Integers, numbers: Integers, factors: Sequence[Fraction]
-    ) -> ClassedAxis:
-        return cls(weights, counts, tuple(factors[number] for number in numbers.tolist()))
-
     @property
     def shared(self) -> bool:
         """Whether all boxes have the same weights."""
@@ -127,3 +125,14 @@ class Gathering:
 
     def law(self, noise: KnownNoise) -> NoiseSum:
         return NoiseSum.gathered((noise.times(f), sizes) for f, sizes in self._found.items())
+
+
+def counted(factor: Fraction, weights: Floats) -> Spread:
+    """How often each size occurs among a few weights; rounding errors of zeros are left out."""
+    sizes, counts = np.unique(np.abs(weights), return_counts=True)
+    listed = zip(sizes.tolist(), counts.tolist(), strict=True)
+    spread: Spread = Counter()
+    for size, count in listed:
+        if size > 1e-12:
+            spread[float(f"{size:.12g}"), factor] += count
+    return spread
