@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.rows import WeightRow, check_intervals, interval_sums
-from hushtable.kernel.maps.tents import Tents
+from hushtable.kernel.maps import Tents
 
 # Numbers that are held at once while gains are added up.
 _AT_ONCE = 2**22
