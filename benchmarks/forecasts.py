@@ -23,6 +23,7 @@ from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.families.linear.variances import NoisyProduct
 from hushtable.kernel.counting import Counts
 from hushtable.kernel.curator import Curator
+from hushtable.kernel.maps import Product
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.privacy.account import Account
 from hushtable.planner import Plan, plan
@@ -38,8 +39,8 @@ Ends = NDArray[np.int64]
 def run(adult: Path | None = None, *, large: bool = False) -> None:
     """Print a table for each schema."""
     for shape in ((1024,), (4096,), (256, 256)):
-        schema = _plain(shape)
-        _report(schema, "ranges", *_all_kinds(schema), releases=RELEASES)
+        schema = plain(shape)
+        _report(schema, "ranges", *all_kinds(schema), releases=RELEASES)
     if adult is not None:
         schema = adult_schema(adult)
         asked = random_ranges(schema, BOXES, seed=3)
@@ -56,9 +57,10 @@ def _report(schema: Schema, workload: str, starts: Ends, stops: Ends, releases: 
     print(f"{shape}, {workload}, ε = 1, add-remove: planned in {took:.2f} s")
     for forecast in found.forecasts:
         line = f"  {forecast.mechanism:<14}forecast {forecast.rmse:>10.3f}"
-        if releases:
-            measured = _measured(forecast, starts, stops, releases)
-            line += f"   measured {measured:>10.3f}   {measured / forecast.rmse - 1:+.2%}"
+        if releases and isinstance(forecast.strategy, NoisyProduct):
+            transform = forecast.strategy.transform
+            found_error = measured(transform, schema, starts, stops, releases)
+            line += f"   measured {found_error:>10.3f}   {found_error / forecast.rmse - 1:+.2%}"
         print(f"{line}   {_ratio(found, forecast):>8.3f} × privelet's MSE  {forecast.parameters}")
 
 
@@ -67,10 +69,9 @@ def _ratio(found: Plan, forecast: Forecast) -> float:
     return (forecast.rmse / wavelets.rmse) ** 2
 
 
-def _measured(forecast: Forecast, starts: Ends, stops: Ends, releases: int) -> float:
+def measured(product: Product, schema: Schema, starts: Ends, stops: Ends, releases: int) -> float:
     """The root mean square error of noise that was drawn and read."""
-    assert isinstance(forecast.strategy, NoisyProduct)
-    product, exposure = forecast.strategy.transform, forecast.strategy.exposure
+    exposure = schema.exposure
     noise = EntropyNoise(SeededEntropy(1))
     nobody = Counts(product.shape, np.zeros(0, np.int64), np.zeros(0, np.int64))
     reading, total = ProductReading.of(product), 0.0
@@ -78,7 +79,7 @@ def _measured(forecast: Forecast, starts: Ends, stops: Ends, releases: int) -> f
         account = Account(Fraction(1))
         curator = Curator(nobody, exposure=exposure, account=account, noise=noise)
         cells = reading.inverse(curator.noisy_coefficients(product, epsilon=1).values)
-        if len(product.shape) == 1:
+        if len(product.shape) == 1 and starts.any():
             total += _mean_over_ranges(cells)
         else:
             total += float(np.square(box_sums(accumulate(cells), starts, stops)).mean())
@@ -92,7 +93,7 @@ def _mean_over_ranges(errors: NDArray[np.float64]) -> float:
     return float((n + 1) * np.square(sums).sum() - sums.sum() ** 2) / (n * (n + 1) / 2)
 
 
-def _all_kinds(schema: Schema) -> tuple[Ends, Ends]:
+def all_kinds(schema: Schema) -> tuple[Ends, Ends]:
     """Random ranges along every axis, all alike."""
     random = np.random.default_rng(2)
     ends = np.stack([random.integers(0, s + 1, (BOXES * 2, 2)) for s in schema.shape], axis=2)
@@ -101,7 +102,7 @@ def _all_kinds(schema: Schema) -> tuple[Ends, Ends]:
     return ends[:, 0], ends[:, 1]
 
 
-def _plain(shape: tuple[int, ...]) -> Schema:
+def plain(shape: tuple[int, ...]) -> Schema:
     axes = tuple(ordinal(f"a{i}", IntegerRange(0, n - 1)) for i, n in enumerate(shape))
     return Schema(name="plain", budget=Fraction(1), attributes=axes)
 

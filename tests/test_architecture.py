@@ -28,6 +28,7 @@ PUBLIC_MAPS = {
     "rules",
     "slabs",
     "structure",
+    "tents",
     "thresholds",
     "topology",
     "tree",

@@ -57,6 +57,10 @@ SEEN: dict[str, Expected] = {
     "the total left out of the nominal sensitivity": Expected("privelet --schema tree"),
     "every level of a tree twice its share": Expected(f"mixed --schema ladder {_SHARES}"),
     "levels of unlike shares as one class": Expected(f"mixed --schema ladder {_SHARES}"),
+    "half the columns of tents paid for": Expected("mixed --schema ladder --set age=tents:2x2@16"),
+    "what tents hold left out of the sensitivity": Expected(
+        "mixed --schema ladder --set age=tents:2x2@16"
+    ),
     "a product as its most sensitive axis": Expected("privelet --schema grid"),
     "the root of a dyadic axis not paid for": Expected("filter --schema ladder --set on=dyadic"),
     "a moved row changes a summary once": Expected("filter --schema range", BOTH),

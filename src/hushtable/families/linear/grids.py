@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from hushtable.families.linear.trees import tree_cost
-from hushtable.kernel.maps.tents import Tents
+from hushtable.kernel.maps import Tents
 from hushtable.workload.intervals import AllRanges, Along, some_of
 
 # Of fewer codes plain counts are as good; of more, comparing grids takes seconds.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Integers
 from hushtable.families.linear.rows import WeightRow, check_intervals, interval_sums
-from hushtable.kernel.maps.tents import Tents
+from hushtable.kernel.maps import Tents
 
 # Numbers that are held at once while gains are added up.
 _AT_ONCE = 2**22
@@ -150,7 +150,17 @@ class TentsReading:
         return np.concatenate([[0.0], np.cumsum(1 / self._own**2)])[ends]
 
     def _tents_before(self, ends: Integers) -> Floats:
-        """L⁻¹·T·r of all codes before each end."""
+        """L⁻¹·T·r of all codes before each end; of many ends, from a table that is kept."""
+        every = self.transform.size + 1
+        if 4 * len(ends) > every and every * self.transform.number <= _AT_ONCE:
+            return np.asarray(self._tents_before_all[ends])
+        return self._tents_before_some(ends)
+
+    @cached_property
+    def _tents_before_all(self) -> Floats:
+        return self._tents_before_some(np.arange(self.transform.size + 1))
+
+    def _tents_before_some(self, ends: Integers) -> Floats:
         under = np.zeros((len(ends), self.transform.number))
         for tents, parts in zip(self.transform.columns.tents, self._parts, strict=True):
             starts = _runs(tents)

@@ -51,7 +51,7 @@ SHARES = Setting(
 )
 ALONG = Setting(
     "along",
-    "trees along attributes that are asked by ranges",
+    "trees or tents along attributes that are asked by ranges",
     "written as age=tree:10x10, income=tree:8x8, each name once",
     _along,
     default="",

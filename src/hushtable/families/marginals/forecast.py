@@ -123,10 +123,11 @@ def _best_strategy(purpose: Purpose, asking: Asking) -> tuple[SmallTables, Margi
 
     Trees alone lead to other tables than trees and tents, at times to better ones.
     """
-    along = [_best_transforms(purpose.schema, asking, with_tents=some) for some in (False, True)]
-    offers = [
-        _with_tables(purpose, asking, chosen) for chosen in along[: 1 + (along[0] != along[1])]
-    ]
+    trees, every = (
+        _best_transforms(purpose.schema, asking, with_tents=some) for some in (False, True)
+    )
+    tried = [trees] if trees == every else [trees, every]
+    offers = [_with_tables(purpose, asking, chosen) for chosen in tried]
     return min(offers, key=lambda offer: offer[2])
 
 
