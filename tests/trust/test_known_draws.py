@@ -73,6 +73,9 @@ class Steps:
             values += self._steps[begin : len(self.scales)].reshape(values.shape)
         return Fraction(0)
 
+    def exceeding(self, *_: Any) -> Any:
+        raise AssertionError("a split has no weight in an answer: say in NO_SUMS where it is seen")
+
     def choose(self, *_: Any) -> Any:
         raise AssertionError("a choice has no weight in an answer: say in NO_SUMS where it is seen")
 
