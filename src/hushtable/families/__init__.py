@@ -70,6 +70,7 @@ FAMILIES = {
     "regions": Family(
         {"ispe": "ispe", "kdtree": "kdtree"}, ("regions",), data_dependent=("ispe", "kdtree")
     ),
+    "splits": Family({"privtree": "privtree"}, ("splits",), data_dependent=("privtree",)),
 }
 
 MECHANISMS = {name: home for home, family in FAMILIES.items() for name in family.mechanisms}

@@ -86,7 +86,7 @@ class Pace:
         decay = power = decay_above(self.step / self.scale)
         total = Fraction(2)
         for _ in range(_LEVELS):
-            total += power / max(1, 2 - 1 / self.scale - power)
+            total += power / max(Fraction(1), 2 - 1 / self.scale - power)
             power = _rounded_up(power * decay)
         return (total + power / (1 - decay)) / self.scale
 

@@ -100,7 +100,7 @@ class Splits:
     @property
     def fanout(self) -> int:
         """How many children a box has at the most."""
-        return 2 ** max(sum(size > 1 for size in self.shape), 1)
+        return 1 << max(sum(size > 1 for size in self.shape), 1)
 
     def root(self) -> BoxLevel:
         """The whole domain."""
