@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,7 @@ def all_places(held: Held) -> NDArray[np.int64]:
 Draw = LaplaceDraw | ChoiceDraw | SplitDraw | SummaryDraw
 
 
+@lru_cache(maxsize=1 << 16)
 def log_chance_of_split(above: int, scale: Fraction, *, split: bool) -> Fraction:
     """ln P[above + Z > 0], or of the contrary, for discrete Laplace noise Z; within 10⁻⁵⁰.
 

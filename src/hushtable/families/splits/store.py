@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -15,12 +15,12 @@ from hushtable.families.splits.boxes import counted_tree, splits_of
 from hushtable.families.splits.least_squares import Consistent
 from hushtable.families.splits.read import SplitCounts, SplitReader
 from hushtable.families.splits.shares import WHOLE, node_shares
-from hushtable.forms import told
+from hushtable.forms import Ratio, told
 from hushtable.kernel.maps.splits import SplitBoxes, Splits
 from hushtable.kernel.maps.topology import DEEPEST
 from hushtable.kernel.privacy.noises import KnownNoise
-from hushtable.release.form import Ratio
-from hushtable.release.manifest import Manifest, checked_noise, read_parameters
+from hushtable.release.form import Scale, StatedNoise
+from hushtable.release.manifest import Manifest, check_arrays, read_noise, read_parameters
 from hushtable.release.store import StoredArray, stored_length
 
 
@@ -30,11 +30,17 @@ class Decay(Ratio):
     words = "a fraction above 0 and below 2"
 
     @classmethod
-    def read(cls, value: Any) -> Decay:
+    def read(cls, value: Any) -> Self:
         decay = super().read(value)
         if not Fraction(1, 1000) <= decay < 2 or decay.denominator > 10**6:
             raise ValueError
         return decay
+
+
+class SplitNoise(StatedNoise, frozen=True):
+    """The noise of a count that had the whole of its ε, and the scale of that of the splits."""
+
+    splits_scale: Scale
 
 
 Radix = Annotated[int, Meta(ge=2, le=2 * LARGEST_TREE)]
@@ -50,7 +56,8 @@ class Parameters(Struct, frozen=True):
 
 def open_splits(folder: Path, manifest: Manifest) -> tuple[dict[str, StoredArray], SplitReader]:
     """The decisions and the counts, and what answers from them."""
-    noise = checked_noise(folder, manifest, {"splits", "counts"})
+    check_arrays(folder, manifest, {"splits", "counts"})
+    noise = read_noise(folder, manifest, SplitNoise).known
     parameters = read_parameters(folder, manifest, Parameters)
     try:
         splits = splits_of(manifest.schema)

@@ -43,6 +43,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,6 +102,7 @@ class Pace:
         return per_row * exposure.max_rows
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, epsilon: Fraction, fanout: int, exposure: Exposure) -> Pace:
         """About the least noise for ε at which noise alone does not grow the tree.
 
@@ -123,12 +125,9 @@ class Pace:
         """A scale, and the least step at which noise alone does not grow the tree."""
         scale = Fraction(math.ceil(scale * _STEPS), _STEPS)
         check_scale(scale * _ROOM)
-        least, step = 0, 1
+        step = max(math.floor(float(scale) * math.log(fanout)), 1)  # near it; what follows decides
         while not grows_past(step / scale, fanout):
-            least, step = step, 2 * step
-        while step - least > 1:
-            middle = (least + step) // 2
-            least, step = (least, middle) if grows_past(middle / scale, fanout) else (middle, step)
+            step += 1
         return cls(scale, step)
 
     def check(self, epsilon: Fraction, fanout: int, exposure: Exposure) -> None:
@@ -149,12 +148,12 @@ def decay_above(exponent: Fraction) -> Fraction:
 
 def _growth_below(exponent: Fraction) -> Fraction:
     """e^exponent, rounded downwards: the first terms of its series, which are all positive."""
-    exponent = Fraction(math.floor(exponent * _DIGITS), _DIGITS)
-    total = term = Fraction(1)
+    power = math.floor(exponent * _DIGITS)
+    total = term = _DIGITS
     for i in range(1, _TERMS):
-        term = Fraction(math.floor(term * exponent / i * _DIGITS), _DIGITS)
+        term = term * power // (i * _DIGITS)
         total += term
-    return total
+    return Fraction(total, _DIGITS)
 
 
 def _rounded_up(number: Fraction) -> Fraction:

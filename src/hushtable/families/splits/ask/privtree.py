@@ -49,7 +49,7 @@ class PrivTree:
     def check(self, schema: Schema, *, epsilon: Fraction, settings: Settings) -> None:
         PRIVTREE.check(settings, schema)
         if len(schema.shape) > MOST_AXES:
-            raise OptionError(f"{self.name} takes at most {MOST_AXES} attributes")
+            raise OptionError(f"{self.name} splits the cells of at most {MOST_AXES} attributes")
         chosen = _Chosen.of(schema, epsilon, settings)
         Pace.of(chosen.structure, splits_of(schema).fanout, schema.exposure)
         scale = schema.exposure.scale(chosen.rest, entering=1, moving=2)
@@ -70,11 +70,14 @@ class PrivTree:
         return Content(
             reader="splits",
             arrays={"splits": told.values, "counts": counts.values},
-            noise={**counts.noise.to_dict(), "on": "a count for all of its share of epsilon"},
+            noise={
+                **counts.noise.to_dict(),
+                "on": "a count that has the whole of epsilon_counts",
+                "splits_scale": str(told.scale),
+            },
             parameters={
                 "epsilon_splits": format_epsilon(chosen.structure),
                 "epsilon_counts": format_epsilon(chosen.rest),
-                "scale": str(told.scale),
                 "step": told.step,
                 "theta": chosen.theta,
                 "most": chosen.most,
