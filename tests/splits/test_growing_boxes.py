@@ -165,7 +165,7 @@ def test_leaves_tile_the_domain_and_inner_boxes_are_runs_of_leaves(splits: Split
         starts = np.concatenate([level.starts for level in boxes.levels])
         stops = np.concatenate([level.stops for level in boxes.levels])
         for node in range(boxes.tree.nodes):
-            inside = ((cells.T >= starts[node]) & (cells.T < stops[node])).all(axis=1)
+            inside = ((starts[node] <= cells.T) & (stops[node] > cells.T)).all(axis=1)
             leaves = held[boxes.tree.start[node] : boxes.tree.stop[node]]
             assert (np.sum(leaves, axis=0).astype(bool) == inside).all()
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from split_cases import chances, log_ratios, tables
 
 from hushtable.errors import OptionError
 from hushtable.kernel.curator import Pace
 from hushtable.kernel.curator.splitting import decay_above, grows_past
 from hushtable.kernel.privacy.loss import Exposure
-from split_cases import chances, log_ratios, tables
 
 PACES = (
     Pace(Fraction(1), 1),

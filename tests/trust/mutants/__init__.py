@@ -22,6 +22,7 @@ from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
 from .planning import PLANNING
 from .privbayes import PRIVBAYES
+from .privtree import PRIVTREE
 from .proxies import PROXIES
 from .sparse import SPARSE
 from .transforms import READING_WEIGHTS, TRANSFORMS
@@ -55,6 +56,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *PLANNING,
     *PROXIES,
     *ISPE,
+    *PRIVTREE,
     *HIERARCHIES,
     *TEXTS,
     *FIGURES,

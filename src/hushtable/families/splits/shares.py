@@ -23,10 +23,13 @@ LARGEST_FACTOR = WHOLE // LEAST
 
 
 def level_shares(depth: int, decay: Fraction) -> list[int]:
-    """The share of the inner nodes of each level above the last one, from the root."""
+    """The share of the inner nodes of each level above the last one, from the root.
+
+    A tree of at most `DEEPEST` levels leaves the last one more than nothing, too.
+    """
     total = sum(decay**height for height in range(depth + 1))
-    shares = [math.floor(WHOLE * decay ** (depth - level) / total) for level in range(depth)]
-    return [max(share, LEAST) for share in shares]
+    free = WHOLE - LEAST * (depth + 1)
+    return [LEAST + math.floor(free * decay ** (depth - level) / total) for level in range(depth)]
 
 
 def node_shares(tree: Topology, decay: Fraction) -> Integers:
@@ -58,6 +61,6 @@ def radices_over(leaves: int) -> tuple[int, ...]:
 def _root_above(number: int, degree: int) -> int:
     """The least whole number, from 2, whose power reaches another."""
     root = max(round(number ** (1 / degree)) - 1, 2)
-    while root**degree < number:
+    while number > int(root**degree):
         root += 1
     return root
