@@ -8,7 +8,7 @@ same path, and notes the integers of that table. The privacy loss between the tw
 |-----------------------|------------------------------------------------------------------------|
 | discrete Laplace      | Σ abs(v − v′) / scale                                                  |
 | summary of all places | Σ abs(v − v′) / scale over all places, as if their noise were seen       |
-| splits                | abs(Σ ln(P[decided on x] / P[decided on x′])) over all of them, as decided |
+| splits                | abs(Σ ln(P[decided on x] / P[decided on x′])), as decided           |
 | exponential mechanism | max over candidates i of abs(eᵢ − e′ᵢ + ln Σ exp e′ⱼ − ln Σ exp eⱼ)    |
 
 Losses of Laplace draws are exact fractions; those of splits and selections are rounded up by 10⁻⁴⁵.

@@ -26,8 +26,8 @@ are, so the chances of a tree differ by the factors of that path alone. Along it
 * With two, the others are at θ + δ, θ + 2δ, … or further up: all splits together cost at most
   2/λ + g(δ) + g(2δ) + … With one, they are at θ + j, θ + j + δ, … for some j ≥ 1, and cost
   1/λ + g(j) + g(j+δ) + …, which is no more, since g falls and g(j) < 1/λ.
-* ln(1 + y) ≤ y, and 1 − q ≤ 1/λ, so that g(kδ) ≤ (1/λ)·x^k/(1 + q − x^k). The divisor is at least 1,
-  for x^k ≤ q, and at least 2 − 1/λ − x^k. So ε₁ = (1/λ)·(2 + Σ x^k/max(1, 2 − 1/λ − x^k)); with
+* ln(1 + y) ≤ y, and 1 − q ≤ 1/λ, so that g(kδ) ≤ (1/λ)·x^k/(1 + q − x^k). The divisor is at least
+  1, for x^k ≤ q, and at least 2 − 1/λ − x^k. So ε₁ = (1/λ)·(2 + Σ x^k/max(1, 2 − 1/λ − x^k)); with
   divisors of 1 this is the paper's (1/λ)·(2 − x)/(1 − x).
 * The path ends in a box that is not split, which one more makes less likely, by at most e^(1/λ).
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -255,7 +256,7 @@ def _leaves_below(parent: Integers, split: NDArray[np.bool_], offsets: list[int]
 def _first_leaves(parent: Integers, leaves: Integers, offsets: list[int]) -> Integers:
     """The number of each node's first leaf: children stand side by side."""
     first = np.zeros(len(parent), np.int64)
-    for start, stop in zip(offsets[1:-1], offsets[2:], strict=True):
+    for start, stop in pairwise(offsets[1:]):
         above, here = parent[start:stop], leaves[start:stop]
         before = np.cumsum(here) - here
         eldest = np.append(True, above[1:] != above[:-1])
