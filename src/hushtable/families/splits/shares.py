@@ -60,7 +60,7 @@ def radices_over(leaves: int) -> tuple[int, ...]:
 
 def _root_above(number: int, degree: int) -> int:
     """The least whole number, from 2, whose power reaches another."""
-    root = max(round(float(number) ** (1 / degree)) - 1, 2)
+    root: int = max(round(float(number) ** (1 / degree)) - 1, 2)
     while math.prod([root] * degree) < number:
         root += 1
     return root
