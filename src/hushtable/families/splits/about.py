@@ -12,7 +12,7 @@ STRUCTURE = exact(
     "structure",
     "the part of ε that decides which boxes are split; their counts get the rest",
     below=1,
-    otherwise="0.2; 0.3 of two attributes and more",
+    otherwise="0.3; 0.4 of two attributes and more",
     example="0.25",
 )
 THETA = whole(
@@ -35,7 +35,7 @@ DECAY = exact(
     "decay",
     "how many times less of ε a level gets than the one below it",
     below=2,
-    otherwise="0.8",
+    otherwise="0.6 of leaves, 0.8 of boxes",
     example="0.7",
 )
 MOST = whole(

@@ -35,8 +35,10 @@ from hushtable.release.store import Content
 from hushtable.schema import Schema
 
 # Chosen by the experiment of docs/mechanisms/privtree.md.
-USUAL_STRUCTURE = (Fraction(1, 5), Fraction(3, 10))
-USUAL_DECAY = Fraction(4, 5)
+USUAL_STRUCTURE = (Fraction(3, 10), Fraction(2, 5))
+"""Of one attribute, and of several."""
+
+USUAL_DECAY = {"leaves": Fraction(3, 5), "boxes": Fraction(4, 5)}
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,14 @@ class _Chosen:
         several = sum(size > 1 for size in schema.shape) > 1
         share = STRUCTURE.given(settings)
         share = USUAL_STRUCTURE[several] if share is None else share
-        decay, counts = DECAY.given(settings), COUNTS.given(settings)
+        counts = COUNTS.given(settings) or ("boxes" if several else "leaves")
         return cls(
             structure=epsilon * share,
             rest=epsilon * (1 - share),
             theta=THETA.of(settings),
             most=MOST.of(settings),
-            decay=USUAL_DECAY if decay is None else decay,
-            regular=not several if counts is None else counts == "leaves",
+            decay=DECAY.given(settings) or USUAL_DECAY[counts],
+            regular=counts == "leaves",
         )
 
 
