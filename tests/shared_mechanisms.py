@@ -32,6 +32,7 @@ FORMS: dict[str, tuple[Recipe, ...]] = {
     "sketch": (("width=7", "rows=2"), (), ("width=7", "rows=3", "estimate=mean")),
     "privbayes": ((), ("degree=1",)),
     "ispe": ((), ("iterations=0",)),
+    "privtree": ((), ("counts=boxes",), ("counts=leaves", "decay=1", "theta=2", "structure=0.5")),
 }
 
 # How much was kept follows from the noisy values; τ is one of them, or made of a noisy total.
@@ -39,6 +40,8 @@ _KEPT = ("arrays.places.shape", "arrays.values.shape", "table.bytes")
 _SAMPLED = (*_KEPT, "parameters.tau")
 # Regions follow from noisy cells; if all is one, nobody who moves leaves it: less noise.
 _REGIONS = ("arrays.counts.shape", "noise.region_scale")
+# Boxes follow from noisy decisions, and so does a regular tree over those that are left.
+_SPLITS = ("arrays.splits.shape", "arrays.counts.shape", "parameters.radices")
 # The network is chosen by noisy scores, and by a noisy number of rows what it can afford.
 _NETWORK = (
     "arrays",
@@ -60,6 +63,7 @@ NOISY: dict[str, tuple[str, ...]] = {
     "filter-priority": _SAMPLED,
     "ispe": _REGIONS,
     "kdtree": _REGIONS,
+    "privtree": _SPLITS,
     "privbayes": _NETWORK,
 }
 """The parts of a manifest that follow from noisy answers."""

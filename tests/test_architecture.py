@@ -27,6 +27,7 @@ PUBLIC_MAPS = {
     "product",
     "rules",
     "slabs",
+    "splits",
     "structure",
     "tents",
     "thresholds",

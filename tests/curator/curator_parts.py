@@ -32,6 +32,12 @@ class ListedNoise:
         values += 1
         return self.eta
 
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        self.asked.append((values.copy(), threshold, scale))
+        return values > threshold, self.eta
+
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         self.asked.append(list(exponents))
         return len(exponents) - 1, self.eta
@@ -41,6 +47,11 @@ class BrokenNoise(ListedNoise):
     """Fails instead of drawing."""
 
     def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
+        raise OSError("no entropy")
+
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
         raise OSError("no entropy")
 
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:

@@ -31,6 +31,8 @@ LOOSE = {
     "ispe": "a person who moves within a region does not change its count, which has a share",
     "kdtree": "a person who moves within a region does not change its count, which has a share",
 }
+# Whose price is only attained on long paths of boxes, and where it is.
+NEARLY = {"privtree": "tests/splits/test_split_price.py"}
 # Settings under which nothing is chosen by noise, and how much noise there is follows from ε alone.
 PLAIN: dict[str, dict[str, str]] = {
     "privbayes": {"degree": "0"},
@@ -183,6 +185,8 @@ def test_no_neighbour_loses_more_than_epsilon(case: str, neighbours: Any, mechan
     assert report.pairs >= 20
     # A bound that is not attained asks for more noise than it must.
     moving = neighbours == "replace-one"
+    if mechanism in NEARLY:
+        return
     assert report.tight or (moving and (mechanism in LOOSE or report.worst == 0))
 
 
@@ -209,7 +213,7 @@ def test_the_relation_is_told_and_paid_for(tmp_path: Path, mechanism: str) -> No
 
 
 def test_what_is_said_of_single_mechanisms_is_said_of_registered_ones() -> None:
-    for told in (FORMS, NOISY, NOISY_ERRORS, LOOSE, PLAIN, OWN_ERRORS):
+    for told in (FORMS, NOISY, NOISY_ERRORS, LOOSE, NEARLY, PLAIN, OWN_ERRORS):
         assert set(told) <= MECHANISMS.keys()
 
 

@@ -332,3 +332,14 @@ def test_single_values_of_a_long_axis_do_not_decide_alone() -> None:
     needed = plan(line(10**5), epsilon="1").forecasts[0].useful_from
     singles = plan(line(10**5), epsilon="1", workload="identity").forecasts[0].useful_from
     assert 100 < needed < singles / 10
+
+
+def test_what_follows_the_data_is_offered_to_few_people_alone() -> None:
+    schema = schema_of(AGE, JOB)
+    assert schema.cells == 35
+    assert plan(schema, epsilon="1", people=350).worth_trying == ("privtree",)
+    assert plan(schema, epsilon="1", people=360).worth_trying == ()
+    assert plan(schema, epsilon="2", people=350).worth_trying == ()
+    assert plan(schema, epsilon="1").worth_trying == ()
+    wide = schema_of(*({**AGE, "name": f"a{i}"} for i in range(5)))
+    assert plan(wide, epsilon="1", people=100, workload="marginals:1").worth_trying == ()

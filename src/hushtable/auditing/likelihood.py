@@ -6,6 +6,7 @@ there. The ratio follows from the *stated* laws of the noise:
 | draw                  | ln P[seen on x] / P[seen on x′]                                   |
 |-----------------------|-------------------------------------------------------------------|
 | discrete Laplace      | Σ (abs(seen − v′) − abs(seen − v)) / scale                        |
+| splits                | Σ ln(P[decided on x] / P[decided on x′])                          |
 | exponential mechanism | eᵢ − e′ᵢ + ln Σ exp e′ⱼ − ln Σ exp eⱼ for the chosen i            |
 | summary of all places | as Laplace for what was kept; else by the chance not to be kept   |
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
@@ -34,6 +35,7 @@ from hushtable.auditing.transcript import (
     Draw,
     Recorder,
     Replay,
+    SplitDraw,
     SummaryDraw,
     all_places,
 )
@@ -121,6 +123,12 @@ class Collecting(Replay):
         self.others.append(values.copy())
         return super().add_laplace(values, scale)
 
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        self.others.append(values.copy())
+        return super().exceeding(values, threshold, scale)
+
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         self.others.append(tuple(exponents))
         return super().choose(exponents)
@@ -148,6 +156,9 @@ def weigh(
             ratio += _choice_ratio(draw.choice, mine, theirs)
             continue
         assert isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray)
+        if isinstance(draw, SplitDraw):
+            ratio += float(replace(draw, exact=mine).log_ratio(theirs))
+            continue
         if isinstance(draw, SummaryDraw):
             ratio += _summary_ratio(draw, mine, theirs)
             seen = draw.kept.values[(mine != theirs)[draw.kept.places]]

@@ -7,6 +7,7 @@ compared with closed forms:
 | draw                          | events of known chance                                           |
 |-------------------------------|------------------------------------------------------------------|
 | discrete Laplace              | zero, beyond a bound, each remainder by 256, a block seen twice  |
+| split of a box                | that it is split, for counts about the threshold and far off     |
 | exponential mechanism         | each candidate                                                   |
 | summary, filter and threshold | each noisy value of each place, and that it is not there         |
 | summary, priority             | the same, beside noise on every place and the rule written out   |
@@ -27,7 +28,14 @@ from typing import TypeVar
 import numpy as np
 
 from hushtable.arrays import Floats, Integers
-from hushtable.auditing.transcript import ChoiceDraw, Draw, LaplaceDraw, SummaryDraw
+from hushtable.auditing.transcript import (
+    ChoiceDraw,
+    Draw,
+    LaplaceDraw,
+    SplitDraw,
+    SummaryDraw,
+    log_chance_of_split,
+)
 from hushtable.kernel.maps.rules import Filter, Held, Priority, Rule, Threshold
 from hushtable.kernel.noise.bulk import Noise
 from hushtable.kernel.noise.tables import in_range
@@ -125,6 +133,8 @@ def _all_events(draws: Sequence[Draw], noise: Callable[[], Noise]) -> Iterator[_
     larger = [times * scale for scale in scales[-1:] for times in _LARGER]
     for scale in (*_evenly(scales, _MOST_SCALES), *filter(in_range, larger)):
         yield _laplace(scale, noise)
+    for scale in sorted({draw.scale for draw in draws if isinstance(draw, SplitDraw)}):
+        yield _splits(scale, noise())
     choices = {draw.exponents: None for draw in draws if isinstance(draw, ChoiceDraw)}
     if choices:
         for exponents in (*_evenly(list(choices), _MOST_CHOICES), _PLAIN_CHOICE):
@@ -194,6 +204,24 @@ def _seldom_the_same(scale: Fraction, blocks: int) -> bool:
 def _repeated(values: Integers) -> int:
     blocks = values[: len(values) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
     return len(blocks) - len({block.tobytes() for block in blocks})
+
+
+# ── splits ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _splits(scale: Fraction, noise: Noise) -> _Events:
+    """How often boxes are split whose counts are so far above the threshold, or below it."""
+    apart = sorted(
+        {sign * math.ceil(scale * Fraction(part)) for part in _PARTS for sign in (-1, 1)}
+    )
+    above = np.array([0, *apart], np.int64)
+    runs = FAST_DRAWS // len(above) if in_range(scale) else SLOW_DRAWS // len(above)
+    decided, _ = noise.exceeding(np.repeat(above, runs) + _HIGH, _HIGH, scale)
+    hits = decided.reshape(len(above), runs).sum(axis=1)
+    likely = [log_chance_of_split(far, scale, split=True) for far in above.tolist()]
+    chances = np.exp(np.array(list(map(float, likely))))
+    what = f"splits, scale {float(scale):.6g}"
+    return _Events(what, runs * len(above), lambda i: f"{above[i]} above", hits, runs, chances)
 
 
 # ── choices ──────────────────────────────────────────────────────────────────────────────────────

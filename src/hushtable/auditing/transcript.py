@@ -8,9 +8,12 @@ same path, and notes the integers of that table. The privacy loss between the tw
 |-----------------------|------------------------------------------------------------------------|
 | discrete Laplace      | Σ abs(v − v′) / scale                                                  |
 | summary of all places | Σ abs(v − v′) / scale over all places, as if their noise were seen       |
+| splits                | abs(Σ ln(P[decided on x] / P[decided on x′])), as decided           |
 | exponential mechanism | max over candidates i of abs(eᵢ − e′ᵢ + ln Σ exp e′ⱼ − ln Σ exp eⱼ)    |
 
-Losses of Laplace draws are exact fractions; those of selections are rounded up by 10⁻⁴⁵.
+Losses of Laplace draws are exact fractions; those of splits and selections are rounded up by 10⁻⁴⁵.
+Splits are told by their logarithms with a sign: what many of them lose together is less than the
+sum of what each may lose, since one row makes splits likelier and the end of a path less likely.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +74,29 @@ class ChoiceDraw:
 
 
 @dataclass(frozen=True)
+class SplitDraw:
+    """Integers that were compared with a threshold after discrete Laplace noise of one scale."""
+
+    exact: NDArray[np.int64]
+    threshold: int
+    scale: Fraction
+    decided: NDArray[np.bool_]
+
+    def log_ratio(self, exact: NDArray[np.int64]) -> Fraction:
+        """ln of how much likelier these decisions are than with other integers, within 10⁻⁴⁶."""
+        total = Fraction(0)
+        for mine, other, split in zip(
+            self.exact.tolist(), exact.tolist(), self.decided.tolist(), strict=True
+        ):
+            if mine != other:
+                total += self._log_chance(mine, split) - self._log_chance(other, split)
+        return total
+
+    def _log_chance(self, value: int, split: bool) -> Fraction:
+        return log_chance_of_split(value - self.threshold, self.scale, split=split)
+
+
+@dataclass(frozen=True)
 class SummaryDraw:
     """The integers of all places before discrete Laplace noise, and what a rule kept of them."""
 
@@ -96,7 +123,22 @@ def all_places(held: Held) -> NDArray[np.int64]:
     return values
 
 
-Draw = LaplaceDraw | ChoiceDraw | SummaryDraw
+Draw = LaplaceDraw | ChoiceDraw | SplitDraw | SummaryDraw
+
+
+@lru_cache(maxsize=1 << 16)
+def log_chance_of_split(above: int, scale: Fraction, *, split: bool) -> Fraction:
+    """ln P[above + Z > 0], or of the contrary, for discrete Laplace noise Z; within 10⁻⁵⁰.
+
+    P[Z ≥ k] is q^k/(1+q) for k ≥ 1, and by symmetry 1 − q^(1−k)/(1+q) for k ≤ 0.
+    """
+    far = 1 - above if split else above  # how far noise must reach
+    with decimal.localcontext(_DIGITS):
+        q = _decimal(-1 / scale).exp()
+        if far >= 1:
+            return -far / scale - Fraction((1 + q).ln())
+        power = _decimal(max((far - 1) / scale, _LOWEST)).exp()
+        return Fraction((1 - power / (1 + q)).ln())
 
 
 def log_sum(exponents: Sequence[Fraction]) -> Fraction:
@@ -123,6 +165,11 @@ class NoNoise:
     def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
         return Fraction(0)
 
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        return values > threshold, Fraction(0)
+
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         return max(range(len(exponents)), key=exponents.__getitem__), Fraction(0)
 
@@ -148,6 +195,13 @@ class Recorder:
         self.draws.append(LaplaceDraw(exact, scale, values.copy()))
         return eta
 
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        decided, eta = self._noise.exceeding(values, threshold, scale)
+        self.draws.append(SplitDraw(values.copy(), threshold, scale, decided.copy()))
+        return decided, eta
+
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         choice, eta = self._noise.choose(exponents)
         self.draws.append(ChoiceDraw(tuple(exponents), choice))
@@ -169,7 +223,7 @@ class Replay:
     def __init__(self, draws: Sequence[Draw], account: Account) -> None:
         self._draws = iter(draws)
         self._account = account
-        self.loss = Fraction(0)
+        self._lost = self._split = Fraction(0)
         self.covered = True
         """Whether the account had been charged for every draw when it was made."""
 
@@ -184,6 +238,20 @@ class Replay:
         self._lose(draw.loss(values))
         values[...] = draw.noisy
         return Fraction(0)
+
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        draw = next(self._draws, None)
+        if not isinstance(draw, SplitDraw):
+            raise Divergence("the order of the draws depends on the data")
+        if draw.exact.shape != values.shape:
+            raise Divergence("the number of values drawn for depends on the data")
+        if (draw.scale, draw.threshold) != (scale, threshold):
+            raise Divergence("the scale of the noise, or the threshold, depends on the data")
+        self._split += draw.log_ratio(values)
+        self._lose(Fraction(0))
+        return draw.decided.copy(), Fraction(0)
 
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         draw = next(self._draws, None)
@@ -207,8 +275,13 @@ class Replay:
         self._lose(draw.loss(all_places(held)))
         return draw.kept, Fraction(0)
 
+    @property
+    def loss(self) -> Fraction:
+        """The loss of all draws so far."""
+        return self._lost + (abs(self._split) + _MARGIN if self._split else 0)
+
     def _lose(self, loss: Fraction) -> None:
-        self.loss += loss
+        self._lost += loss
         self.covered = self.covered and self.loss <= self._account.spent
 
     def finish(self) -> None:

@@ -335,6 +335,12 @@ def _print_words(
         " Publishing more than one to compare them costs ε each time; --proxy tries them on public"
         " rows."
     )
+    if found.worth_trying:
+        say(
+            f"With ε·people so small for {found.schema.cells:,} cells,"
+            f" {', '.join(found.worth_trying)} often errs less on ranges of skewed tables; --proxy"
+            " tells on rows like yours."
+        )
 
 
 def _print_command(found: Plan, schema: Path, given: str = "") -> None:

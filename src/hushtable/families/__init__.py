@@ -23,6 +23,16 @@ Certainty = Literal["exact", "declared"]
 """Whether forecasts follow from public facts, or hold only if figures declared of the data do."""
 
 
+class ForFew(NamedTuple):
+    """A mechanism that is worth trying where ε·people is small for the cells."""
+
+    mechanism: str
+    rows: int
+    """It may be the best where ε·people is at most so many for each cell."""
+    attributes: int
+    """It takes at most so many."""
+
+
 class Family(NamedTuple):
     """What a folder registers: its mechanisms, and the kinds of releases that they make.
 
@@ -36,6 +46,7 @@ class Family(NamedTuple):
     forecasts: Certainty | None = None
     data_dependent: tuple[str, ...] = ()
     """Mechanisms that a plan names but cannot list: their error depends on the data."""
+    for_few: tuple[ForFew, ...] = ()
 
 
 FAMILIES = {
@@ -70,6 +81,12 @@ FAMILIES = {
     "regions": Family(
         {"ispe": "ispe", "kdtree": "kdtree"}, ("regions",), data_dependent=("ispe", "kdtree")
     ),
+    "splits": Family(
+        {"privtree": "privtree"},
+        ("splits",),
+        data_dependent=("privtree",),
+        for_few=(ForFew("privtree", rows=10, attributes=4),),
+    ),
 }
 
 MECHANISMS = {name: home for home, family in FAMILIES.items() for name in family.mechanisms}
@@ -80,6 +97,9 @@ READERS = {kind: home for home, family in FAMILIES.items() for kind in family.re
 
 DATA_DEPENDENT = tuple(name for family in FAMILIES.values() for name in family.data_dependent)
 """Mechanisms whose error depends on the data, so that it cannot be known before."""
+
+FOR_FEW = tuple(told for family in FAMILIES.values() for told in family.for_few)
+"""Mechanisms whose error cannot be known, but where they may be the best."""
 
 AUTO = "auto"
 
@@ -128,10 +148,12 @@ __all__ = [
     "AUTO",
     "DATA_DEPENDENT",
     "FAMILIES",
+    "FOR_FEW",
     "MECHANISMS",
     "READERS",
     "Certainty",
     "Family",
+    "ForFew",
     "about_mechanism",
     "find_mechanism",
     "forecasting",

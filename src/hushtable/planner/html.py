@@ -33,7 +33,14 @@ def plan_html(plan: Plan) -> str:
         _forecasts(plan) if plan.forecasts else Markup(),
         _summaries(plan) if plan.summaries else Markup(),
         small(f"Not listed, for their error depends on the data: {', '.join(DATA_DEPENDENT)}."),
+        small(_worth_trying(plan)) if plan.worth_trying else Markup(),
     )
+
+
+def _worth_trying(plan: Plan) -> str:
+    """What may be better for so few people."""
+    named = ", ".join(plan.worth_trying)
+    return f"For so few people {named} often errs less on ranges of skewed tables."
 
 
 def plan_title(plan: Plan) -> str:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from hushtable.errors import OptionError
-from hushtable.families import DATA_DEPENDENT, Certainty, forecasting
+from hushtable.families import DATA_DEPENDENT, FOR_FEW, Certainty, forecasting
 from hushtable.families.forecast import (
     CONFIDENCE,
     Forecast,
@@ -72,6 +72,18 @@ class Plan:
     def best(self) -> Forecast | SummaryForecast | None:
         """The mechanism with the least error, of those that may be recommended."""
         return min(self.able, key=_error, default=None)
+
+    @property
+    def worth_trying(self) -> tuple[str, ...]:
+        """Mechanisms that follow the data, where for the declared people they may be better."""
+        if self.people is None:
+            return ()
+        schema, budget = self.schema, self.epsilon * self.people
+        return tuple(
+            told.mechanism
+            for told in FOR_FEW
+            if budget <= told.rows * schema.cells and len(schema.attributes) <= told.attributes
+        )
 
     @property
     def recommended(self) -> Forecast | SummaryForecast | None:
@@ -150,6 +162,7 @@ class Plan:
             "recommended": self.recommended.mechanism if self.recommended else None,
             "why_not": None if self.recommended else self.why_not(),
             "depends_on_the_data": list(DATA_DEPENDENT),
+            "worth_trying": list(self.worth_trying),
         }
 
     def __str__(self) -> str:

@@ -24,6 +24,7 @@ from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
 from .planning import PLANNING
 from .privbayes import PRIVBAYES
+from .privtree import PRIVTREE
 from .proxies import PROXIES
 from .sparse import SPARSE
 from .transforms import READING_WEIGHTS, TRANSFORMS
@@ -59,6 +60,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *PLANNING,
     *PROXIES,
     *ISPE,
+    *PRIVTREE,
     *HIERARCHIES,
     *TEXTS,
     *FIGURES,

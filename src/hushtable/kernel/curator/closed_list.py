@@ -14,9 +14,10 @@ from hushtable.kernel.maps import TRUSTED as TRUSTED_TRANSFORMS
 from hushtable.kernel.maps import Product
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import TRUSTED_RULES, Rule
+from hushtable.kernel.maps.splits import SplitBoxes
 from hushtable.kernel.maps.structure import Structure
 
-PARTITIONS = (Regions, Grid, Whole, Marginal)
+PARTITIONS = (Regions, Grid, Whole, Marginal, SplitBoxes)
 
 
 def check_transform(transform: Product) -> None:
@@ -27,7 +28,7 @@ def check_transform(transform: Product) -> None:
 
 def check_partition(partition: Partition) -> None:
     if type(partition) not in PARTITIONS:
-        raise OptionError("a partition is a Regions, Grid, Whole or Marginal")
+        raise OptionError("a partition is a Regions, Grid, Whole, Marginal or SplitBoxes")
 
 
 def check_score(score: Score | CandidateScores) -> None:

@@ -29,11 +29,12 @@ from hushtable.kernel.curator.holding import (
     projected,
     split_data,
 )
-from hushtable.kernel.curator.measurement import Measurement, Selection
+from hushtable.kernel.curator.measurement import Decisions, Measurement, Selection
 from hushtable.kernel.curator.network_scores import CandidateScores
 from hushtable.kernel.curator.partition import Partition, Regions, View, Whole, check_views
 from hushtable.kernel.curator.scores import Score
 from hushtable.kernel.curator.select import Memory, score_values
+from hushtable.kernel.curator.shared_ranges import SharedRanges, ranges_eta
 from hushtable.kernel.curator.sparse_summary import (
     ROOM,
     NoisySummary,
@@ -42,9 +43,11 @@ from hushtable.kernel.curator.sparse_summary import (
     sparse_counts,
     summarise,
 )
+from hushtable.kernel.curator.splitting import Pace, check_growth, decisions_eta, grown
 from hushtable.kernel.maps import Product
 from hushtable.kernel.maps.hashing import Sketch
 from hushtable.kernel.maps.rules import Rule
+from hushtable.kernel.maps.splits import Splits
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import (
@@ -202,6 +205,44 @@ class Curator:
         values = sketched(data, sketch)
         self._eta_sum.add(self._noise.add_laplace(values, noise.scale))
         return Measurement(values, noise, amount, sketch.to_dict())
+
+    def noisy_splits(
+        self, splits: Splits, *, theta: int, most: int, epsilon: EpsilonLike
+    ) -> Decisions:
+        """Which boxes of a public tree are split: those that seem to hold more than `theta` rows.
+
+        Every box of more than one cell that is visited is decided by noise, empty ones included.
+        There are at most `most` boxes.
+        """
+        check_growth(splits, self.shape, theta, most)
+        amount = parse_epsilon(epsilon)
+        pace = Pace.of(amount, splits.fanout, self._exposure)
+        data = sparse_counts(self.__held.data)
+        self._account.charge(amount)
+        decisions = grown(data, splits, pace, theta=theta, most=most, noise=self._noise)
+        self._eta_sum.add(decisions_eta(most, pace))
+        return Decisions(decisions, pace.scale, pace.step, amount)
+
+    def noisy_ranges(
+        self, partition: Partition, ranges: SharedRanges, *, epsilon: EpsilonLike
+    ) -> Measurement:
+        """The counts of ranges of parts that may overlap, each for its share of ε.
+
+        The measurement's noise is that of a range whose share is the whole.
+        """
+        self._check_partition(partition)
+        ranges.check(partition.parts)
+        amount, noise = self._price(epsilon, entering=1, moving=2)
+        blocks = [(where, noise.scale * factor) for where, factor in ranges.blocks()]
+        check_scale(max(scale for _, scale in blocks))
+        self._account.charge(amount)
+        values = ranges.sums(part_counts(self.__held.data, partition))
+        for where, scale in blocks:
+            drawn = values[where]
+            self._noise.add_laplace(drawn, scale)
+            values[where] = drawn
+        self._eta_sum.add(ranges_eta([scale for _, scale in blocks]))
+        return Measurement(values, noise, amount, {"ranges": len(values)})
 
     def select(self, score: Score | CandidateScores, *, epsilon: EpsilonLike) -> Selection:
         """Choose a candidate with probability ∝ exp(ε·score / 2Δ): the exponential mechanism."""

@@ -34,3 +34,15 @@ class Selection:
     choice: int
     epsilon: Fraction
     what: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Which boxes of a public tree were split, as `SplitBoxes` reads it."""
+
+    values: NDArray[np.int64]
+    scale: Fraction
+    """Of the noise by which it was decided."""
+    step: int
+    """By how much counts were lowered at each depth."""
+    epsilon: Fraction

@@ -54,6 +54,11 @@ class Noise(Protocol):
     def add_laplace(self, values: NDArray[np.int64], scale: Fraction) -> Fraction:
         """Add discrete Laplace noise in place; return η of all these draws together."""
 
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        """Whether each value with discrete Laplace noise is above a threshold; and η."""
+
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         """Return an index with probability ∝ exp(exponents[index]), and η."""
 
@@ -88,6 +93,14 @@ class EntropyNoise:
         """Add discrete Laplace noise in place; return η of all these draws together."""
         add_laplace(values, scale, self._entropy)
         return values.size * laplace_eta(scale)
+
+    def exceeding(
+        self, values: NDArray[np.int64], threshold: int, scale: Fraction
+    ) -> tuple[NDArray[np.bool_], Fraction]:
+        """Whether each value with discrete Laplace noise is above a threshold; and η."""
+        noisy = values.copy()
+        eta = self.add_laplace(noisy, scale)
+        return noisy > threshold, eta
 
     def choose(self, exponents: Sequence[Fraction]) -> tuple[int, Fraction]:
         """Return an index with probability ∝ exp(exponents[index]), and η: 0, it is exact."""

@@ -1,0 +1,1 @@
+"""What privtree asks the curator."""
