@@ -12,28 +12,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from hushtable.arrays import Integers
 from hushtable.errors import DataError
-from hushtable.kernel.counting.encoding.bound import kept_rows, rows_of_people
-from hushtable.kernel.counting.encoding.encode import encode
 from hushtable.kernel.counting.encoding.moments import check_zones
-from hushtable.kernel.counting.encoding.statement import (
-    ROWS,
-    SALT,
-    Select,
-    SqlStatement,
-    statement,
-    written,
-)
+from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
 from hushtable.kernel.counting.engines.spark import tasks
 from hushtable.kernel.counting.engines.spark.parcels import FIELDS, TORN, Receiver
 from hushtable.kernel.counting.engines.spark.sessions import held_session
 from hushtable.kernel.counting.engines.spark.tables import declared_types, spark_frame
+from hushtable.kernel.counting.people import kept_statement, people_statement
 from hushtable.kernel.counting.readers.readable import ID_MARK, MARK
 from hushtable.kernel.counting.silence import silent_engine
 from hushtable.kernel.counting.source import SETTINGS, open_table
@@ -47,7 +38,6 @@ _PROBLEM = (
 _BUCKETS = 1024  # among which tasks share rows: the most tasks that can take part
 _PARTS = 32  # in which the owner fetches what is counted
 _TIMES = 3
-_KEPT = 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +140,7 @@ def _stages_of_people(
     with _empty_table(takes, schema) as table:
         encoded = _people(schema, table.schema())
         persons = _schema_of(encoded, table, salt)
-    bounded = _bounded(schema, select)
+    bounded = kept_statement(schema, select)
     persons = persons.remove(persons.get_field_index("bucket"))
     persons = persons.remove(persons.get_field_index("n"))
     with open_table(persons.empty_table(), persons.names) as table:
@@ -196,30 +186,11 @@ def _schema_of(encoded: SqlStatement, table: Any, salt: str) -> Any:
         return rows.to_arrow_table().schema
 
 
-@lru_cache(_KEPT)
 def _people(schema: Schema, types: Any) -> SqlStatement:
     """Encode columns of these types; of each person, the distinct rows and how many there are."""
-    import ibis
-
-    table = ibis.table(types, name=ROWS)
-    rows = rows_of_people(encode(table, schema), schema)
-    codes = {
-        f"k{i}": rows[f"k{i}"].cast(str(np.min_scalar_type(size - 1)))
-        for i, size in enumerate(schema.shape)
-    }
-    rows = rows.select("person", **codes)
-    made = written(rows.group_by(["person", *codes]).aggregate(n=rows.count()))
-    return SqlStatement(f"SELECT hash(person) AS bucket, * FROM ({made.sql})", made.lists, False)
-
-
-@lru_cache(_KEPT)
-def _bounded(schema: Schema, select: Select) -> SqlStatement:
-    """Of rows of persons, all of a person's at once, what is wanted of those that count."""
-    import ibis
-
-    kinds = {f"k{i}": str(np.min_scalar_type(n - 1)) for i, n in enumerate(schema.shape)}
-    rows = ibis.table({"person": "string", **kinds}, name=ROWS)
-    return written(select(kept_rows(rows, schema, SALT), schema))
+    made = people_statement(schema, types)
+    distinct = f"SELECT *, count(*) AS n FROM ({made.sql}) GROUP BY ALL"
+    return SqlStatement(f"SELECT hash(person) AS bucket, * FROM ({distinct})", made.lists, False)
 
 
 # ── running it ───────────────────────────────────────────────────────────────────────────────────
