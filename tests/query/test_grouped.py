@@ -200,6 +200,31 @@ def test_ratios_that_noise_leaves_alone_hold_the_truth(tmp_path: Path) -> None:
             assert np.all((low <= truth) & (truth <= high)) and np.all(high - low < 1e-9)
 
 
+def test_sums_of_bins_that_noise_leaves_alone_hold_the_truth(tmp_path: Path) -> None:
+    """Nobody is in a group: least squares makes almost nothing of it."""
+    random, rows = np.random.default_rng(5), 20_000
+    release = ht.publish(
+        pa.table(
+            {
+                "town": random.integers(0, 4, rows),
+                "age": random.integers(10, 18, rows),
+                "pay": random.integers(0, 5, rows),
+            }
+        ),
+        SCHEMA,
+        epsilon="99",
+        mechanism="marginals",
+        settings={"tables": "town+pay, town+age, age+pay"},
+        out=tmp_path / "r",
+        ledger=tmp_path / "ledger",
+        entropy=SeededEntropy(7),
+    )
+    asked = rows_of(release, "SUM(pay)", "")
+    for found in (one_by_one(asked), at_once(asked)):
+        low, high = (ends[4:11] for ends in found.bounds(0.5))
+        assert np.all((low <= 0) & (high >= 0)) and np.all(high - low < 0.01)
+
+
 @pytest.mark.parametrize("factors", [(1.0, -2.5, 0.25), (0.0, 3.0, -1.0)])
 def test_a_question_with_other_factors_has_the_noise_of_that_question(
     release: Release, factors: tuple[float, ...]

@@ -122,7 +122,8 @@ def test_bins_are_inside_the_interval() -> None:
         ((known @ [0, 1, 5]) / known.sum(), (known @ [1, 5, 20]) / known.sum()), rel=1e-2
     )
     low, high = asked(counts, Sum(PAY), noise=NONE).interval(CONFIDENCE)
-    assert (low, high) == pytest.approx((known @ [0, 1, 5], known @ [1, 5, 20]))
+    least, most = known @ [0, 1, 5], known @ [1, 5, 20]
+    assert least - 0.01 < low < least < most < high < most + 0.01  # rounding is inside
     assert asked(counts, Quantile(PAY, 0.5), noise=NONE).interval(CONFIDENCE) in [(1, 5), (5, 20)]
 
 

@@ -58,6 +58,18 @@ class WeighedBox:
 Weighing = tuple[WeighedBox, ...]
 """A linear question: the sum over some weighed boxes, which may overlap."""
 
+
+def heaviest(weighing: Weighing) -> float:
+    """The largest that a cell may count, apart from its sign."""
+    return max(
+        (
+            abs(part.factor) * math.prod(float(np.abs(w).max()) for w in part.along.values())
+            for part in weighing
+        ),
+        default=0.0,
+    )
+
+
 LawOfFactors = Callable[[Floats], NoiseLaw]
 """The law of the noise of a linear question, by the factors of its boxes."""
 

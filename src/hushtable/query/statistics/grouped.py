@@ -204,7 +204,8 @@ class GroupedSums:
                 for end in (self.linear.low, self.linear.high)
             ]
             low, high = (values + self.linear.offset for values in self._ends)
-            ends = low - margins[0][which], high + margins[1][which]
+            room = self.linear.rounding
+            ends = low - margins[0][which] - room, high + margins[1][which] + room
             self._known[confidence] = _outwards(*_around(self.values, *ends))
         return self._known[confidence]
 

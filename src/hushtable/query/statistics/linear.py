@@ -13,7 +13,7 @@ from hushtable.query.box import Boxes
 from hushtable.query.law import NoiseLaw, farther_end, margins_of
 from hushtable.query.reader import Answering
 from hushtable.query.statistics.values import CodeValues
-from hushtable.query.weighing import Weighing, counted, scaled, summed, weigh
+from hushtable.query.weighing import Weighing, counted, heaviest, scaled, summed, weigh
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,14 @@ class Linear:
     def constant(self) -> bool:
         """Whether it is a number alone."""
         return not (self.low or self.middle or self.high)
+
+    @property
+    def rounding(self) -> float:
+        """How far off sums of bins may be: as counts, in the fourth place of what a row counts.
+
+        To other sums that is added where they are shown.
+        """
+        return 0.0 if self.exact else 1e-4 * max(heaviest(self.low), heaviest(self.high))
 
     def __add__(self, other: Linear) -> Linear:
         offset = self.offset + other.offset
@@ -103,7 +111,9 @@ class BinnedLaw:
         """
         low, below = _side(self.reader, self.linear.low, confidence, 0)
         high, above = _side(self.reader, self.linear.high, confidence, 1)
-        low, high = low - below + self.linear.offset, high + above + self.linear.offset
+        room = self.linear.rounding
+        low, high = low - below - room, high + above + room
+        low, high = low + self.linear.offset, high + self.linear.offset
         return min(low, self.value), max(high, self.value)
 
 
