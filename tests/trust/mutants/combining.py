@@ -22,8 +22,8 @@ COMBINED = [
     Mutant(
         "the law of an average without its shares",
         "query/averaging.py",
-        "key = share * weight, noise",
-        "key = weight, noise",
+        "part = law.times(share)",
+        "part = law",
         _SHARES,
     ),
     Mutant(
