@@ -16,7 +16,13 @@ from scipy.stats import binom
 
 from hushtable.auditing import noise_law
 from hushtable.auditing.noise_law import check_noise, divergence, place_law
-from hushtable.auditing.transcript import ChoiceDraw, Draw, LaplaceDraw, SummaryDraw
+from hushtable.auditing.transcript import (
+    ChoiceDraw,
+    Draw,
+    LaplaceDraw,
+    SplitDraw,
+    SummaryDraw,
+)
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.maps.rules import Filter, Held, Kept, Priority, Rule, Threshold
 from hushtable.kernel.noise.bulk import EntropyNoise, Noise
@@ -26,6 +32,8 @@ TABLE = np.array([0, 3, 0, 1, 0, 0])
 
 LAPLACE = LaplaceDraw(NONE, Fraction(2), NONE)
 CHOICE = ChoiceDraw((Fraction(0), Fraction(-1, 3), Fraction(-2)), 0)
+
+SPLIT = SplitDraw(NONE, 3, Fraction(5, 2), np.zeros(0, bool))
 
 
 def summary(rule: Rule) -> SummaryDraw:
@@ -126,6 +134,18 @@ def test_noise_of_small_epsilon_is_tried_as_well() -> None:
             return Fraction(0)
 
     assert any("remainder" in problem for problem in problems(LAPLACE, seeded(LargeIsWrong)))
+
+
+@pytest.mark.parametrize("step", [0, 1, -1])
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(13, 10), Fraction(7, 10)])
+def test_splits_that_stray_are_seen(step: int, scale: Fraction) -> None:
+    class Strays(EntropyNoise):
+        def exceeding(
+            self, values: NDArray[np.int64], threshold: int, asked: Fraction
+        ) -> tuple[NDArray[np.bool_], Fraction]:
+            return super().exceeding(values, threshold + step, asked * scale)
+
+    assert bool(problems(SPLIT, seeded(Strays))) == ((step, scale) != (0, 1))
 
 
 class Uniform(EntropyNoise):

@@ -217,8 +217,8 @@ SHAPES = [(64,), (8, 8)]
 @pytest.mark.parametrize("kind", ["spike", "noise"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_hold_as_often_as_they_say(shape: tuple[int, ...], kind: str) -> None:
-    # A share of 100 below 0.5 comes up once in 10⁹ where 0.8 is true (Chernoff); noise has a seed.
-    assert least_coverage(shape, kind, 100) > 0.5
+    # A share of 60 below 0.42 comes up once in 10⁹ where 0.8 is true (Chernoff); noise has a seed.
+    assert least_coverage(shape, kind, 60) > 0.42
 
 
 @pytest.mark.thorough
@@ -312,5 +312,5 @@ def test_a_tree_that_does_not_fit_its_decisions_is_refused(vast: Any, tmp_path: 
     content = json.loads(manifest.read_text())
     content["parameters"]["radices"] = [2, 2]
     manifest.write_text(json.dumps(content))
-    with pytest.raises(ReleaseError, match=r"radices|every node"):
+    with pytest.raises(ReleaseError, match="the boxes do not fit"):
         hushtable.open(tmp_path / "o.release").count("x = 1")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from split_cases import chances, log_ratios, tables
 
+from hushtable.auditing.transcript import SplitDraw
 from hushtable.errors import OptionError
 from hushtable.kernel.curator import Pace
 from hushtable.kernel.curator.splitting import decay_above, grows_past
@@ -35,7 +36,9 @@ def with_a_row(table: np.ndarray) -> Iterator[np.ndarray]:
 
 @pytest.mark.parametrize("pace", PACES, ids=str)
 @pytest.mark.parametrize(("shape", "most"), SMALL, ids=str)
-@pytest.mark.parametrize("theta", [-1, 0, 2])
+@pytest.mark.parametrize(
+    "theta", [0, *(pytest.param(theta, marks=pytest.mark.thorough) for theta in (-1, 2))]
+)
 def test_a_row_that_enters_costs_no_more_than_its_price(
     pace: Pace, shape: tuple[int, ...], most: int, theta: int
 ) -> None:
@@ -149,3 +152,23 @@ def test_a_step_too_short_for_the_fanout_is_refused() -> None:
     assert grows_past(Fraction(7, 10), 2) and not grows_past(Fraction(69, 100), 2)
     with pytest.raises(OptionError):
         Pace(Fraction(100), 69).check(Fraction(1), 2, Exposure("add-remove"))
+
+
+def test_a_transcript_tells_what_its_decisions_lose() -> None:
+    pace, table = Pace(Fraction(3), 3), np.array([4, 0, 1, 0], np.int64)
+    more = table + np.eye(4, dtype=np.int64)[0]
+    before, after = (chances(counts, pace, 0) for counts in (table, more))
+    whole, left, right = ((0, 4),), ((0, 2),), ((2, 4),)
+    tree = frozenset({whole, left})
+    held = {whole: (5, 6), left: (4, 5), right: (1, 1)}
+    biased = [
+        [
+            max(-pace.step, held[box][i] - depth * pace.step)
+            for box, depth in ((whole, 0), (left, 1), (right, 1))
+        ]
+        for i in (0, 1)
+    ]
+    decided = np.array([box in tree for box in held])
+    draw = SplitDraw(np.array(biased[1]), 0, pace.scale, decided)
+    lost = float(draw.log_ratio(np.array(biased[0])))
+    assert lost == pytest.approx(float((after[tree] / before[tree]).ln()), abs=1e-14)

@@ -79,6 +79,7 @@ LATER = (
     "the places of the summary are not in order",
     "a region that does not hang together",
     "in a region that is not counted",
+    "the boxes do not fit the domain",
     "too many to lay out",
     "a sketch looks up every cell",
 )

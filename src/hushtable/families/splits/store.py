@@ -88,9 +88,9 @@ def _counts(
         radices = None if parameters.radices is None else tuple(parameters.radices)
         tree = counted_tree(boxes, radices)
     except OptionError as problem:
-        raise ReleaseError(f"{folder}: {problem}") from None
+        raise ReleaseError(f"{folder}: the boxes do not fit the domain: {problem}") from None
     if tree.nodes != arrays["counts"].shape[0]:
-        raise ReleaseError(f"{folder}: there is not a count for every node of the tree")
+        raise ReleaseError(f"{folder}: the boxes do not fit the domain: not each has a count")
     shares, kinds = np.unique(node_shares(tree, Fraction(parameters.decay)), return_inverse=True)
     noises = [noise.times(Fraction(WHOLE, share)) for share in shares.tolist()]
     variances = np.array([each.variance for each in noises])[kinds]
