@@ -11,6 +11,7 @@ import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -36,7 +37,7 @@ _SETTINGS = {
     "shared_buffers": "64MB",
     "log_statement": "all",
 }
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 
 PASSWORD = "S3cret-9b1d"
 
@@ -81,6 +82,7 @@ def start() -> Server:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if user is not None:
         os.chown(folder, user, -1)
+        binaries = _within_reach(binaries, folder)
     data = folder / "data"
     options = ["--auth=scram-sha-256", "--username=owner", "--no-sync", "--no-instructions"]
     options += ["--encoding=UTF8", "--locale=C", f"--pwfile={_password_file(folder, user)}"]
@@ -129,6 +131,20 @@ def _binaries() -> Path:
     return found[-1].parent
 
 
+def _within_reach(binaries: Path, folder: Path) -> Path:
+    """Binaries that anybody may run: these, or copies where their folders are closed to others.
+
+    Libraries are beside the package, and found by where they are.
+    """
+    if all(place.stat().st_mode & stat.S_IXOTH for place in (binaries, *binaries.parents)):
+        return binaries
+    package = binaries.parent.parent
+    for found in package.parent.glob(f"{package.name}*"):
+        if not found.name.endswith(".dist-info"):
+            shutil.copytree(found, folder / found.name, symlinks=True)
+    return folder / binaries.relative_to(package.parent)
+
+
 def _user() -> int | None:
     """Whom the server runs as: it refuses to be root."""
     if os.geteuid() != 0:
@@ -160,7 +176,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
         if server.poll() is not None:
             raise NoPostgresError(f"Postgres did not start: {said}")
         time.sleep(0.02)
-    raise NoPostgresError("Postgres did not start in a minute")
+    raise NoPostgresError("Postgres did not start in ten minutes")
 
 
 def _stop(server: subprocess.Popen[bytes], owner: int) -> None:
