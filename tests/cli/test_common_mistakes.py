@@ -350,7 +350,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, problem: OSError) -> None:
     def opened(*_: object) -> None:
         raise problem
 
-    monkeypatch.setattr(csvfile, "open", opened, raising=False)
+    monkeypatch.setattr(csvfile, "opened", opened)
 
 
 def test_a_folder_that_may_not_be_written_is_named(

@@ -1,6 +1,6 @@
 """Where the tables of the corpus can be counted, and how each place is filled with one.
 
-To add an engine, add it to ENGINES: it then has to pass test_conformance.py.
+To add an engine, add it to ENGINES: it then has to pass test_every_engine.py.
 """
 
 from __future__ import annotations

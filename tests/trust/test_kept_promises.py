@@ -80,7 +80,7 @@ def test_a_tenth_off_the_laws_of_small_tables_is_seen(name: str, size: Size) -> 
     settings, kind = {
         "census": (VARIANTS["marginals"][3], "complements"),
         "visits": (VARIANTS["marginals"][5], "nodes"),
-        "flags": (VARIANTS["marginals"][6], "values"),
+        "flags": (VARIANTS["marginals"][7], "values"),
     }[name]
     asked = [one for one in case.questions if one.kind == kind][:2]
     few = replace(case, questions=tuple(asked))

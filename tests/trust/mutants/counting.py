@@ -827,7 +827,7 @@ OF_FILES = [
     Mutant(
         "a task of Spark that fails in the engine's words",
         "kernel/counting/engines/spark/tasks.py",
-        "raise problem from None",
+        'raise_alone(RuntimeError("a part of the table could not be counted"))',
         "raise",
         (f"{SPARK}::test_a_task_fails_without_the_words_of_what_failed",),
     ),

@@ -18,7 +18,9 @@ from .suites import (
 
 _EVERY_COEFFICIENT = "test_every_coefficient_takes_noise_once_at_the_scale_of_its_factors"
 
-_FOREIGN_PARTITION = 'raise OptionError("a partition is a Regions, Grid, Whole or Marginal")'
+_FOREIGN_PARTITION = (
+    'raise OptionError("a partition is a Regions, Grid, Whole, Marginal or SplitBoxes")'
+)
 
 _SCALE_CHECK = "check_scale(noise.scale * max(factor for _, factor in transform.blocks()))"
 

@@ -32,7 +32,7 @@ ALONG_ATTRIBUTE = text(
     ATTRIBUTE,
     "what is measured along the attribute of this name",
     "identity, haar, nominal, tree, tree:16x8, tree:16x8@1/3,2/3 (shares of ε by level), tents or"
-    " tents:8x9 (8 coarse tents, 9 fine ones from one to the next)",
+    " tents:8x9 (coarse and fine)",
     default="identity",
     example="tree",
 )

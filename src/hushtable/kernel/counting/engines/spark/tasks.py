@@ -15,6 +15,7 @@ from typing import Any
 
 from hushtable.kernel.counting.engines.spark.parcels import Receiver, Sender
 from hushtable.kernel.counting.readers.readable import readable_batch
+from hushtable.kernel.counting.silence import raise_alone
 from hushtable.kernel.counting.tally import Tally
 from hushtable.scratch import spill_folder
 
@@ -250,11 +251,7 @@ def _in_silence() -> Iterator[None]:
     try:
         yield
     except Exception:
-        problem = RuntimeError("a part of the table could not be counted")
-        try:
-            raise problem from None
-        finally:
-            problem.__context__ = None
+        raise_alone(RuntimeError("a part of the table could not be counted"))
 
 
 def _version() -> str:
