@@ -14,8 +14,10 @@ from split_cases import Span, halves, single, tables
 from hushtable.errors import BudgetError, OptionError
 from hushtable.kernel.counting import CodedColumns, Counts
 from hushtable.kernel.curator import Curator, Pace, SharedRanges, Whole
+from hushtable.kernel.curator.shared_ranges import MOST_RANGES
 from hushtable.kernel.maps.splits import AxisSplits, SplitBoxes, Splits
 from hushtable.kernel.noise.bulk import EntropyNoise
+from hushtable.kernel.noise.closeness import laplace_eta
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.loss import Exposure
 
@@ -255,3 +257,43 @@ def test_ranges_that_cost_more_than_epsilon_are_refused(rows: list[tuple[int, in
 def test_ranges_of_one_part_are_counted_too() -> None:
     told = curator_of([1, 2], Scripted([])).noisy_ranges(Whole((2,)), ranges((0, 1, 10)), epsilon=1)
     assert told.values.tolist() == [3]
+
+
+def test_ranges_bring_no_price_of_their_own() -> None:
+    class Cheap(SharedRanges):
+        def check(self, parts: int) -> None: ...
+
+        def blocks(self) -> list[tuple[np.ndarray, Fraction]]:
+            return [(np.arange(len(self.starts)), Fraction(1, 10**6))]
+
+    curator = curator_of([1, 2, 3, 4], Scripted([]))
+    boxes = SplitBoxes(plain((4,)), np.array([1, 1, 1]), 7)
+    cheap = Cheap(np.arange(4), np.arange(4) + 1, np.ones(4, np.int64), 1)
+    for wrong in (cheap, "ranges", ranges()):
+        with pytest.raises(OptionError):
+            curator.noisy_ranges(boxes, wrong, epsilon=1)  # type: ignore[arg-type]
+    assert curator.spent == 0
+
+
+def test_ranges_are_drawn_as_closely_as_is_stated() -> None:
+    """Counted as if there were the most ranges, at the scale whose draws are least close."""
+    curator = curator_of([1, 2, 3, 4], Scripted([]))
+    boxes = SplitBoxes(plain((4,)), np.array([1, 1, 1]), 7)
+    curator.noisy_ranges(boxes, ranges((0, 4, 1), (0, 2, 4)), epsilon=1)
+    worst = max(laplace_eta(Fraction(10)), laplace_eta(Fraction(10, 4)))
+    assert curator.eta == MOST_RANGES * worst
+    with pytest.raises(OptionError, match="at most"):
+        ranges(*[(0, 1, 1)] * (MOST_RANGES + 1)).most_shared(1)
+
+
+def test_nobody_changes_boxes_that_rows_are_counted_by() -> None:
+    boxes = SplitBoxes(plain((4,)), np.array([1, 1, 1]), 7)
+    given = np.zeros(1, np.int64)
+    kept = SharedRanges(given, given + 1, given + 1, 1)
+    given[0] = 7
+    assert kept.starts.tolist() == [0]
+    levels = (array for level in boxes.levels for array in (level.starts, level.stops))
+    tree = (boxes.tree.start, boxes.tree.stop, boxes.tree.parent, boxes.leaves.starts)
+    for array in (*levels, *boxes.split, *tree):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0

@@ -206,7 +206,7 @@ def unrounded(
     as large as the table: up to 10¹¹ rows, they are right to the fourth place. Nobody counts below
     zero: an end that does not lie there is not moved there.
     """
-    exact = np.mod(values * 2.0**20, 1.0) == 0
+    exact = (np.mod(values * 2.0**20, 1.0) == 0) & (np.abs(values) < 2.0**32)
     room = np.where(exact, 0.0, 1e-4 + 1e-12 * np.abs(values))
     low = values - below
     return np.where(low >= 0, np.maximum(low - room, 0.0), low - room), values + above + room

@@ -121,11 +121,4 @@ PLACES = [
         "_POLARS = (1, 0)",
         (f"{POLARS}::test_versions_that_lose_failures_are_refused",),
     ),
-    Mutant(
-        "streams held where lists of labels should be",
-        "kernel/counting/source.py",
-        ",build_side_probe_side",
-        "",
-        ("tests/counting/test_streams.py",),
-    ),
 ]

@@ -171,4 +171,32 @@ PRIVTREE = [
         "values[here] += 0 * (values[above] - sums[above])",
         (SPLIT_ANSWERS,),
     ),
+    Mutant(
+        "ranges that bring a price of their own",
+        "kernel/curator/closed_list.py",
+        "type(ranges) is not SharedRanges",
+        "not isinstance(ranges, SharedRanges)",
+        (BOXES,),
+    ),
+    Mutant(
+        "ranges drawn as if samplers were exact",
+        "kernel/curator/curator.py",
+        "self._eta_sum.add(ranges_eta([scale for _, scale in blocks]))",
+        "pass",
+        (BOXES,),
+    ),
+    Mutant(
+        "the upper end of a cut count missed twice as often",
+        "families/splits/read.py",
+        "high = self.touched + self.touched_noise.reach(miss)",
+        "high = self.touched + self.touched_noise.reach(2 * miss)",
+        (SPLIT_ANSWERS,),
+    ),
+    Mutant(
+        "no room for rounding in the ends of many ranges",
+        "families/splits/read.py",
+        "return values, *unrounded(values, below, above)",
+        "return values, values - below, values + above",
+        (SPLIT_ANSWERS,),
+    ),
 ]

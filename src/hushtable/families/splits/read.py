@@ -24,6 +24,7 @@ from hushtable.families.splits.asked import Asked, asked_of_leaves
 from hushtable.families.splits.least_squares import Consistent
 from hushtable.kernel.maps.splits import SplitBoxes
 from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.query.answer import unrounded
 from hushtable.query.box import Box, Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw, NoiseSum, checked_confidence, margins_of
@@ -202,12 +203,11 @@ class SplitReader:
     ) -> tuple[Floats, Floats, Floats]:
         """The counts of many boxes, and the ends of their intervals."""
         values = self.ranges(starts, stops)[0]
-        low, high = values.copy(), values.copy()
+        below, above = np.zeros((2, len(starts)))
         for row in range(len(starts)):
             law = self._law(self._asked_ranges(starts[row : row + 1], stops[row : row + 1]))
-            below, above = margins_of(law, confidence)
-            low[row], high[row] = values[row] - below, values[row] + above
-        return values, low, high
+            below[row], above[row] = margins_of(law, confidence)
+        return values, *unrounded(values, below, above)
 
     def _asked_ranges(self, starts: Integers, stops: Integers) -> Asked:
         everything = (Box.full(self.schema.shape),)

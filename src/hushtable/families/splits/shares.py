@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushtable.arrays import Integers
+from hushtable.errors import OptionError
 from hushtable.kernel.maps.topology import Topology
 
 WHOLE = 2**30
@@ -20,6 +21,12 @@ LEAST = 2**16
 """No share is less: noise would be so many times larger that it told nothing."""
 
 LARGEST_FACTOR = WHOLE // LEAST
+
+
+def check_decay(decay: Fraction) -> None:
+    """Refuse what no release may say."""
+    if not Fraction(1, 1000) <= decay < 2 or decay.denominator > 10**6:
+        raise OptionError("decay is a decimal from 0.001 to below 2, of at most six places")
 
 
 def level_shares(depth: int, decay: Fraction) -> list[int]:

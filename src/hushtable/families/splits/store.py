@@ -14,7 +14,7 @@ from hushtable.families.splits.about import LARGEST_TREE
 from hushtable.families.splits.boxes import counted_tree, splits_of
 from hushtable.families.splits.least_squares import Consistent
 from hushtable.families.splits.read import SplitCounts, SplitReader
-from hushtable.families.splits.shares import WHOLE, node_shares
+from hushtable.families.splits.shares import WHOLE, check_decay, node_shares
 from hushtable.forms import Ratio, told
 from hushtable.kernel.maps.splits import SplitBoxes, Splits
 from hushtable.kernel.maps.topology import DEEPEST
@@ -32,8 +32,10 @@ class Decay(Ratio):
     @classmethod
     def read(cls, value: Any) -> Self:
         decay = super().read(value)
-        if not Fraction(1, 1000) <= decay < 2 or decay.denominator > 10**6:
-            raise ValueError
+        try:
+            check_decay(decay)
+        except OptionError:
+            raise ValueError from None
         return decay
 
 

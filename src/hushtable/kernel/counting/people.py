@@ -34,6 +34,7 @@ from hushtable.scratch import spill_folder
 
 _AT_ONCE = 2**20
 _TOGETHER = 2**22  # rows that are bounded at once
+_MEMORY = 2**29  # bytes of these: ids may be long
 _FILES = 64
 _PART = "hush_part"
 _SETTINGS: dict[str, Any] = {
@@ -102,11 +103,12 @@ def _bounded(engine: Any, folder: Path, rows: Any, kept: SqlStatement, salt: str
     import pyarrow as pa
 
     reader = rows.to_arrow_reader(_AT_ONCE)
-    first, found = deque[Any](), 0
-    while found <= _TOGETHER and (batch := next(reader, None)) is not None:
+    first, found, held = deque[Any](), 0, 0
+    while found <= _TOGETHER and held <= _MEMORY and (batch := next(reader, None)) is not None:
         first.append(batch)
         found += len(batch)
-    if found <= _TOGETHER:
+        held += batch.nbytes
+    if found <= _TOGETHER and held <= _MEMORY:
         engine.register(_PART, pa.Table.from_batches(first, reader.schema))
         yield from _told(engine, f"FROM {_PART}", kept, salt)
         return

@@ -10,6 +10,7 @@ from hushtable.errors import OptionError
 from hushtable.kernel.curator.network_scores import CandidateScores
 from hushtable.kernel.curator.partition import Grid, Marginal, Partition, Regions, Whole
 from hushtable.kernel.curator.scores import LargestPart, Score
+from hushtable.kernel.curator.shared_ranges import SharedRanges
 from hushtable.kernel.maps import TRUSTED as TRUSTED_TRANSFORMS
 from hushtable.kernel.maps import Product
 from hushtable.kernel.maps.hashing import Sketch
@@ -29,6 +30,12 @@ def check_transform(transform: Product) -> None:
 def check_partition(partition: Partition) -> None:
     if type(partition) not in PARTITIONS:
         raise OptionError("a partition is a Regions, Grid, Whole, Marginal or SplitBoxes")
+
+
+def check_ranges(ranges: SharedRanges, parts: int) -> None:
+    if type(ranges) is not SharedRanges:
+        raise OptionError("ranges of parts are SharedRanges")
+    ranges.check(parts)
 
 
 def check_score(score: Score | CandidateScores) -> None:

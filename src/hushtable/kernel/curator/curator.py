@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hushtable.errors import BudgetError, OptionError
 from hushtable.kernel.curator.closed_list import (
     check_partition,
+    check_ranges,
     check_score,
     check_sketch,
     check_summary,
@@ -231,7 +232,7 @@ class Curator:
         The measurement's noise is that of a range whose share is the whole.
         """
         self._check_partition(partition)
-        ranges.check(partition.parts)
+        check_ranges(ranges, partition.parts)
         amount, noise = self._price(epsilon, entering=1, moving=2)
         blocks = [(where, noise.scale * factor) for where, factor in ranges.blocks()]
         check_scale(max(scale for _, scale in blocks))

@@ -43,6 +43,8 @@ class SharedRanges:
 
     def check(self, parts: int) -> None:
         """Refuse ranges beyond the parts, and shares that together are more than the whole."""
+        if not len(self.starts):
+            raise OptionError("there is a range of parts at least")
         held = (self.starts >= 0) & (self.starts < self.stops) & (self.stops <= parts)
         if not held.all() or not ((self.shares >= 1) & (self.shares <= self.whole)).all():
             raise OptionError("a range of parts is not empty, within them, and has a share")

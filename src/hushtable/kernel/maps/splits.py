@@ -173,12 +173,12 @@ class SplitBoxes:
     def __init__(self, splits: Splits, decisions: NDArray[Any], most: int) -> None:
         if type(splits) is not Splits:
             raise OptionError("a tree of boxes is one of hushtable.kernel.maps.splits")
-        self.splits = splits
+        self.splits = splits  # nobody changes what follows: by it, rows are counted
         self.levels: list[BoxLevel] = []
         self.split: list[NDArray[np.bool_]] = []
         level, used, visited = splits.root(), 0, 0
         while len(level):
-            self.levels.append(level)
+            self.levels.append(_locked(level))
             visited += len(level)
             if visited > most:
                 raise OptionError("the tree of boxes is larger than it may be")
@@ -189,6 +189,7 @@ class SplitBoxes:
             used += len(where)
             split = np.zeros(len(level), bool)
             split[where] = told == 1
+            split.setflags(write=False)
             self.split.append(split)
             level = splits.children(level[split])
         if used != len(decisions):
@@ -216,13 +217,16 @@ class SplitBoxes:
         parent = np.concatenate(parents)
         leaves = _leaves_below(parent, np.concatenate(self.split), offsets.tolist())
         start = _first_leaves(parent, leaves, offsets.tolist())
-        return Topology(start, start + leaves, parent, tuple(offsets.tolist()))
+        tree = Topology(start, start + leaves, parent, tuple(offsets.tolist()))
+        for numbers in (tree.start, tree.stop, tree.parent):
+            numbers.setflags(write=False)
+        return tree
 
     @cached_property
     def leaves(self) -> BoxLevel:
         """The boxes that were not split, in the order of the tree."""
         ends = (np.concatenate([getattr(level, name) for level in self.levels]) for name in _ENDS)
-        return BoxLevel(*ends)[self.tree.leaves]
+        return _locked(BoxLevel(*ends)[self.tree.leaves])
 
     def part_of(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
         """The leaf of each cell, given as one array of codes per attribute."""
@@ -243,6 +247,13 @@ class SplitBoxes:
 
 
 _ENDS = ("starts", "stops")
+
+
+def _locked(level: BoxLevel) -> BoxLevel:
+    """The same boxes, to be read alone."""
+    for numbers in (level.starts, level.stops):
+        numbers.setflags(write=False)
+    return level
 
 
 def _leaves_below(parent: Integers, split: NDArray[np.bool_], offsets: list[int]) -> Integers:

@@ -27,7 +27,13 @@ from hushtable.errors import OptionError
 from hushtable.families.about import Settings
 from hushtable.families.splits.about import COUNTS, DECAY, MOST, PRIVTREE, STRUCTURE, THETA
 from hushtable.families.splits.boxes import counted_tree, splits_of
-from hushtable.families.splits.shares import LARGEST_FACTOR, WHOLE, node_shares, radices_over
+from hushtable.families.splits.shares import (
+    LARGEST_FACTOR,
+    WHOLE,
+    check_decay,
+    node_shares,
+    radices_over,
+)
 from hushtable.kernel.curator import Curator, Pace, SharedRanges
 from hushtable.kernel.maps.splits import MOST_AXES, SplitBoxes
 from hushtable.kernel.privacy.loss import check_scale, format_epsilon
@@ -53,6 +59,7 @@ class PrivTree:
         if len(schema.shape) > MOST_AXES:
             raise OptionError(f"{self.name} splits the cells of at most {MOST_AXES} attributes")
         chosen = _Chosen.of(schema, epsilon, settings)
+        check_decay(chosen.decay)
         Pace.of(chosen.structure, splits_of(schema).fanout, schema.exposure)
         scale = schema.exposure.scale(chosen.rest, entering=1, moving=2)
         check_scale(scale * LARGEST_FACTOR)

@@ -80,7 +80,7 @@ def _columns(batches: list[Any], schema: Any) -> list[np.ndarray[Any, Any]]:
 
 
 def _attempts() -> Iterator[Receiver]:
-    return (Receiver() for _ in range(_TIMES))
+    return (Receiver(_PARTS) for _ in range(_TIMES))
 
 
 def _is_whole(receiver: Receiver) -> bool:

@@ -29,7 +29,9 @@ _FEW, _MOST = 64, 2**20  # parcels in a batch, and their bytes
 class Receiver:
     """Takes the parcels of one reading, hands on what they hold, and judges their seals."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: int | None = None) -> None:
+        """Of all that was sent, to the last of so many buckets, or of some buckets alone."""
+        self._parts = parts
         self.note: str | None = None
         self._seals: set[tuple[int, bytes, bytes]] = set()
         self._marks: set[tuple[int, bytes]] = set()
@@ -69,6 +71,7 @@ class Receiver:
             and len({view for _, _, view in self._seals}) <= 1
             and self._marks == {(task, token) for task, token, _ in self._seals}
             and self._number == len(tasks) * len(self._buckets)
+            and (self._parts is None or not tasks or len(self._buckets) == self._parts)
         )
         if not whole and self.note is None:
             self.note = TORN
