@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -23,6 +24,8 @@ from tests.shared_spark import Spark, spark, spark_environment
 import hushtable as ht
 from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting import code_table, count_table
+from hushtable.kernel.counting.engines.clusters import SparkTable, files_on_spark
+from hushtable.kernel.counting.engines.spark import tables
 from hushtable.schema import Schema
 
 pytestmark = [
@@ -293,8 +296,6 @@ def test_a_table_of_a_cluster_is_published_by_its_name(
 
 
 def test_a_server_that_is_not_there_is_one_line(schema: Schema, tmp_path: Path) -> None:
-    from hushtable.kernel.counting.engines.clusters import SparkTable
-
     nobody = SparkTable("sc://127.0.0.1:1/;token=secret-token", "people")
     assert "secret" not in repr(nobody)
     with pytest.raises(DataError, match="no Spark Connect server") as failed:
@@ -332,13 +333,26 @@ def test_a_folder_of_files_is_published_in_spark(
 
 
 def test_an_engine_is_for_files_and_knows_lakes(folder: Path) -> None:
-    from hushtable.kernel.counting.engines.clusters import files_on_spark
-
     assert len(files_on_spark(str(folder), "spark").paths) == 2
     with pytest.raises(OptionError, match="engine is 'spark'"):
         files_on_spark(str(folder), "flink")
     with pytest.raises(OptionError, match="engine is for files"):
         files_on_spark("sc://host", "spark")
+    left = folder / "_temporary" / "0"
+    left.mkdir(parents=True)
+    for name in (left / "part.parquet", folder / ".part.parquet", folder / "_part.parquet"):
+        shutil.copy(next(folder.glob("*.parquet")), name)
+    assert len(files_on_spark(str(folder), "spark").paths) == 2, "what a job left is no part of it"
     (folder / "_delta_log").mkdir()
+    for path in (folder, folder.parent):
+        with pytest.raises(DataError, match="table of Delta"):
+            files_on_spark(str(path), "spark")
+
+
+def test_a_folder_of_a_cluster_is_no_lake(session: Any, folder: Path) -> None:
+    """Only the cluster sees it: files that a table of Delta no longer has would count."""
+    table = SparkTable(None, paths=(str(folder),))
+    assert tables._named_frame(session, table).count() == 3000
+    (folder / "town=north" / "_delta_log").mkdir()
     with pytest.raises(DataError, match="table of Delta"):
-        files_on_spark(str(folder), "spark")
+        tables._named_frame(session, table)

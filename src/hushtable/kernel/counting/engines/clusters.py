@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from hushtable.errors import DataError, OptionError
 _ADDRESS = re.compile(r"(spark|sc)://.+", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _ENGINES = "engine is 'spark', for this machine, or an address: spark://host:7077, sc://host:15002"
-_KEPT_ELSEWHERE = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
+_HIDDEN = ("_", ".")
+LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
+"""Folders by which tables are known whose files alone do not say what is in them."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,26 @@ def parquet_files(path: str) -> Sequence[str]:
 
     if not os.path.isdir(path):
         return [str(file) for file in find_files(path)]
-    for name, kind in _KEPT_ELSEWHERE.items():
-        if os.path.isdir(os.path.join(path, name)):
-            raise DataError(
-                f"{path} is a table of {kind}, in whose folder are rows that it has no longer:"
-                " open it in Spark, and publish the frame from Python"
-            )
-    found = sorted(str(file) for file in Path(path).rglob("*.parquet") if file.is_file())
+    found = []
+    for folder, folders, files in os.walk(path):
+        check_no_lake(path, folders)
+        # What is named so is hidden to Spark: among it is what jobs that failed have left.
+        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
+        found += [
+            os.path.join(folder, name)
+            for name in sorted(files)
+            if name.endswith(".parquet") and not name.startswith(_HIDDEN)
+        ]
     if not found:
         raise DataError(f"there are no Parquet files in {path}")
     return each_once(found)
+
+
+def check_no_lake(path: str, folders: Collection[str]) -> None:
+    """Refuse a folder where others of these names are: files in it may hold rows that are gone."""
+    for name, kind in LAKES.items():
+        if name in folders:
+            raise DataError(
+                f"{path} holds a table of {kind}, in whose folder are rows that it has no longer:"
+                " open it in Spark, and publish the frame from Python"
+            )

@@ -11,9 +11,11 @@ from typing import Any
 
 from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.columns import ColumnError, match_columns, select_columns
-from hushtable.kernel.counting.engines.clusters import SparkTable
+from hushtable.kernel.counting.engines.clusters import LAKES, SparkTable, check_no_lake
 from hushtable.kernel.counting.engines.spark.sessions import opened_session
 from hushtable.kernel.counting.readers.readable import readable
+
+_LOOKED_INTO = 100  # folders of a table of files
 
 
 def is_spark(data: Any) -> bool:
@@ -55,10 +57,27 @@ def _named_frame(session: Any, data: SparkTable) -> Any:
         modes = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
         # Names of folders are no columns: their types would be guessed from the values.
         modes["recursiveFileLookup"] = "true"
-        return session.read.options(**modes).parquet(*data.paths)
+        frame = session.read.options(**modes).parquet(*data.paths)
+        if len(data.paths) == 1:  # a folder, perhaps, that only the cluster sees
+            _check_no_lake(session, data.paths[0], frame)
+        return frame
     if not session.catalog.tableExists(data.name):
         raise DataError(f"the cluster has no table {data.name!r}, or it is not yours to read")
     return session.table(data.name)
+
+
+def _check_no_lake(session: Any, path: str, frame: Any) -> None:
+    """Refuse a folder of the cluster that is a table of another kind, or has one in it."""
+    folders = {path.rstrip("/"), *(file.rpartition("/")[0] for file in frame.inputFiles())}
+    for folder in sorted(folders)[:_LOOKED_INTO]:
+        check_no_lake(path, [name for name in LAKES if _is_there(session, f"{folder}/{name}")])
+
+
+def _is_there(session: Any, path: str) -> bool:
+    """Whether the cluster has something by this name; to be there, it need not be read."""
+    with suppress(Exception):
+        return bool(session.read.text(path).columns)
+    return False
 
 
 def _renamed(frame: Any, columns: Sequence[str]) -> Any:
