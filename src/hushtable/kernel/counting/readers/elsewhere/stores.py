@@ -183,7 +183,7 @@ def _check_credentials(scheme: str) -> None:
     if begun:
         raise OptionError(
             f"the credentials for {scheme}://… in the environment lack a part: set"
-            f" {' and '.join(min(begun, key=len))} too"
+            f" {' and '.join(min(begun, key=lambda names: len(names)))} too"
         )
     raise OptionError(
         f"the environment has no credentials for {scheme}://…: set {ways[0][0][0]} and what belongs"
