@@ -75,15 +75,15 @@ PLACES = [
     Mutant(
         "stores asked without credentials",
         f"{_ELSEWHERE}/stores.py",
-        "    if not all(lacking):\n",
+        "    if not all(lacking.values()):\n",
         "    if True:\n",
         (f"{ELSEWHERE}::test_nobody_is_asked_without_credentials",),
     ),
     Mutant(
         "credentials believed that lack a part",
         f"{_ELSEWHERE}/stores.py",
-        "if not all(lacking):",
-        "if any(len(names) < len(way) for way, names in zip(ways, lacking, strict=True)):",
+        "if not all(lacking.values()):",
+        "if any(len(names) < len(way) for way, names in lacking.items()):",
         (f"{ELSEWHERE}::test_credentials_that_lack_a_part_are_refused",),
     ),
     Mutant(

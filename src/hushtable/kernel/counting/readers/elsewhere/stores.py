@@ -176,14 +176,14 @@ def _check_credentials(scheme: str) -> None:
     if _is_on(_OPEN[scheme]):
         return
     ways = _CREDENTIALS[scheme]
-    lacking = [[part[0] for part in way if not any(map(_is_given, part))] for way in ways]
-    if not all(lacking):
+    lacking = {way: [part[0] for part in way if not any(map(_is_given, part))] for way in ways}
+    if not all(lacking.values()):
         return
-    begun = [names for way, names in zip(ways, lacking, strict=True) if len(names) < len(way)]
+    begun = [names for way, names in lacking.items() if len(names) < len(way)]
     if begun:
         raise OptionError(
             f"the credentials for {scheme}://… in the environment lack a part: set"
-            f" {' and '.join(min(begun, key=lambda names: len(names)))} too"
+            f" {' and '.join(min(begun, key=len))} too"
         )
     raise OptionError(
         f"the environment has no credentials for {scheme}://…: set {ways[0][0][0]} and what belongs"
