@@ -181,9 +181,10 @@ def _check_credentials(scheme: str) -> None:
         return
     begun = [names for way, names in lacking.items() if len(names) < len(way)]
     if begun:
+        missing = min(begun, key=len)
         raise OptionError(
             f"the credentials for {scheme}://… in the environment lack a part: set"
-            f" {' and '.join(min(begun, key=len))} too"
+            f" {' and '.join(missing)} too"
         )
     raise OptionError(
         f"the environment has no credentials for {scheme}://…: set {ways[0][0][0]} and what belongs"
