@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._give(site.files[path])
 
-    do_HEAD = do_GET
+    do_HEAD = do_PUT = do_GET
 
     def _give(self, content: bytes) -> None:
         site, mark = self.site, f'"{md5(content).hexdigest()}"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -355,6 +356,49 @@ def test_nobody_is_asked_without_credentials(scheme: str, monkeypatch: pytest.Mo
         counted(f"{scheme}://bucket/a.csv", SCHEMA)
 
 
+INCOMPLETE = {
+    "s3": [
+        ({"AWS_ACCESS_KEY_ID"}, "AWS_SECRET_ACCESS_KEY"),
+        ({"AWS_SECRET_ACCESS_KEY"}, "AWS_ACCESS_KEY_ID"),
+        ({"AWS_WEB_IDENTITY_TOKEN_FILE"}, "AWS_ROLE_ARN"),
+        ({"AWS_CONTAINER_CREDENTIALS_FULL_URI"}, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+    ],
+    "az": [
+        ({"AZURE_CLIENT_SECRET"}, "AZURE_STORAGE_CLIENT_ID and AZURE_STORAGE_TENANT_ID"),
+        ({"AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_ID"}, "AZURE_STORAGE_TENANT_ID"),
+        ({"AZURE_FEDERATED_TOKEN_FILE", "AZURE_TENANT_ID"}, "AZURE_STORAGE_CLIENT_ID"),
+    ],
+}
+
+
+@pytest.mark.parametrize("scheme", INCOMPLETE)
+def test_credentials_that_lack_a_part_are_refused(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With these, the library would ask the machine of a cloud for others."""
+    for given, missing in INCOMPLETE[scheme]:
+        with monkeypatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_"))]:
+                patch.delenv(name)
+            patch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "one")
+            for name in given:
+                patch.setenv(name, "http://127.0.0.1:9")
+            with pytest.raises(OptionError, match=rf"lack a part: set {missing} too$"):
+                counted(f"{scheme}://bucket/a.csv", SCHEMA)
+
+
+def test_what_libraries_do_not_take_for_a_credential_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some of their versions know tokens of Google, and others would ask the machine."""
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "one")
+    monkeypatch.setenv("AZURE_USE_AZURE_CLI", "false")
+    monkeypatch.setenv("GOOGLE_BEARER_TOKEN", SECRET)
+    for scheme in ("az", "gs"):
+        with pytest.raises(OptionError, match=f"no credentials for {scheme}://…: set "):
+            counted(f"{scheme}://bucket/a.csv", SCHEMA)
+
+
 def test_refused_credentials_are_refused_in_one_line(
     bucket: Bucket, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +427,21 @@ def test_odd_addresses_are_refused(address: str, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(DataError, match=REFUSED[address]) as refused:
         counted(address, SCHEMA)
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 70}.b", ".a"])
+def test_hosts_that_cannot_be_are_refused_in_one_line(host: str) -> None:
+    with pytest.raises(DataError, match="could not be read: check its name") as refused:
+        counted(f"http://{host}/a.csv?{SECRET}", SCHEMA)
+    assert SECRET not in str(refused.value) and refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("place", [f"http://[{SECRET}", f"http://h:{SECRET}/", f"//[::{SECRET}"])
+def test_a_server_that_leads_to_no_address_is_refused_in_one_line(site: Site, place: str) -> None:
+    site.leads["a.csv"] = place
+    with pytest.raises(DataError, match=r"could not be read|not well-formed") as refused:
+        counted(site.address("a.csv"), SCHEMA)
+    assert SECRET not in str(refused.value) and refused.value.__context__ is None
 
 
 @pytest.mark.parametrize("status", ["404", "416", "nobody there"])

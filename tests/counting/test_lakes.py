@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import struct
 import sys
 import uuid
@@ -20,7 +21,7 @@ from pyiceberg.types import LongType
 from pyiceberg.utils.config import Config
 from pyroaring import BitMap
 from slow_encoding import counted, make
-from tests.shared_stores import Bucket
+from tests.shared_stores import Bucket, Site
 
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError, OptionError
@@ -156,6 +157,56 @@ def test_rows_that_a_vector_deleted_do_not_count(tmp_path: Path) -> None:
     assert counted(tmp_path / "t", SCHEMA) == expected
 
 
+def test_a_vector_belongs_to_one_file_whose_name_may_end_like_another(tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    write_deltalake(place, pa.table({"age": [1, 2]}))
+    (file,) = place.glob("*.parquet")
+    (place / "x").mkdir()
+    file.rename(place / "x" / "a.parquet")
+    pq.write_table(pa.table({"age": [5, 6]}), place / "a.parquet")
+
+    def moved(line: Any) -> None:
+        if "add" in line:
+            line["add"]["path"] = "x/a.parquet"
+
+    rewrite_log(place, moved)
+    delete_rows(place, [0])
+    log = place / "_delta_log" / f"{1:020}.json"
+    lines = log.read_text().splitlines()
+    other = json.loads(lines[-1])
+    del other["add"]["deletionVector"]
+    other["add"] |= {"path": "a.parquet", "size": (place / "a.parquet").stat().st_size}
+    for order in ([*lines, json.dumps(other)], [*lines[:1], json.dumps(other), *lines[1:]]):
+        log.write_text("\n".join(order))
+        assert counted(place, SCHEMA) == {2: 1, 5: 1, 6: 1}
+
+
+def test_a_file_of_two_names_is_not_counted_twice(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"age": [1, 2]}))
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    text = log.read_text().rstrip()
+    (add,) = (line for line in text.splitlines() if '"add"' in line)
+    other = json.loads(add)
+    other["add"]["path"] = other["add"]["path"].replace("p", "%70", 1)
+    log.write_text(f"{text}\n{json.dumps(other)}\n")
+    with pytest.raises(DataError, match="has a file of two names"):
+        counted(tmp_path / "t", SCHEMA)
+
+
+def test_a_vector_of_a_file_of_unknown_length_is_refused(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"age": [1, 2]}))
+
+    def without_statistics(line: Any) -> None:
+        if "add" in line:
+            del line["add"]["stats"]
+
+    rewrite_log(tmp_path / "t", without_statistics)
+    delete_rows(tmp_path / "t", [0])
+    with pytest.raises(DataError, match="its log does not say how many rows") as refused:
+        counted(tmp_path / "t", SCHEMA)
+    assert refused.value.__context__ is None
+
+
 def rewrite_log(place: Path, change: Any) -> None:
     log = place / "_delta_log" / f"{0:020}.json"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -226,6 +277,38 @@ def test_a_delta_table_in_a_store(bucket: Bucket, delta: str) -> None:
     bucket.put(str(pinned.files[0].file).partition(f"{bucket.name}/")[2], b"x" * 100)
     with pytest.raises(DataError, match="it changed while it was being read"):
         counted(pinned, PARTED)
+
+
+def test_rows_that_a_vector_deleted_in_a_store_do_not_count(bucket: Bucket, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    write_deltalake(place, pa.table({"age": [1, 2], "of": ["a b/ü%"] * 2}), partition_by=["of"])
+    delete_rows(place, [0])
+    for path in place.rglob("*"):
+        if path.is_file():
+            bucket.put(f"with vectors/{path.relative_to(place)}", path)
+    assert counted(place, SCHEMA) == {2: 1}
+    assert counted(f"s3://{bucket.name}/with vectors", SCHEMA) == {2: 1}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_no_machine_of_a_cloud_is_asked_for_a_region(
+    site: Site, bucket: Bucket, delta: str, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library asks such a machine even where the environment has keys."""
+    for path in Path(delta).rglob("*"):
+        if path.is_file():
+            bucket.put(f"lake/{path.relative_to(delta)}", path)
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED", raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_FORCE_CREDENTIAL_LOAD", "true")
+    variable = "AWS_METADATA_ENDPOINT" if named else "AWS_EC2_METADATA_SERVICE_ENDPOINT"
+    monkeypatch.setenv(variable, site.address("")[:-1])
+    before = dict(os.environ)
+    assert counted(f"s3://{bucket.name}/lake", PARTED) == counted(PEOPLE, PARTED)
+    assert bool(site.asked) is named
+    assert dict(os.environ) == before
 
 
 def test_a_delta_table_is_published_drafted_and_known_again(delta: str, tmp_path: Path) -> None:
@@ -329,6 +412,72 @@ def test_files_without_numbers_are_refused(catalog: Catalog, tmp_path: Path) -> 
     table.add_files([f"file://{tmp_path}/more.parquet"])
     with pytest.raises(DataError, match="does not number its columns"):
         counted(table_in(f"iceberg://{catalog.name}", "db.people"), PARTED)
+
+
+EVIL = """
+from pathlib import Path
+from pyiceberg.io.pyarrow import PyArrowFileIO as Reader
+Path(__file__).with_suffix(".ran").touch()
+"""
+
+
+@pytest.mark.parametrize("way", ["file", "catalog"])
+def test_a_table_cannot_choose_the_program_that_reads_it(
+    catalog: Catalog, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"reader_{uuid.uuid4().hex}"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / f"{module}.py").write_text(
+        "from pyiceberg.io.pyarrow import PyArrowFileIO as Reader"
+    )
+    schema = PEOPLE.schema
+    table = catalog.create_table("db.t", schema, properties={"py-io-impl": f"{module}.Reader"})
+    table.append(PEOPLE)
+    assert sys.modules.pop(module)
+    (tmp_path / f"{module}.py").write_text(EVIL)
+    named = table_in(f"iceberg://{catalog.name}", "db.t")
+    given = named if way == "catalog" else table.metadata_location.removeprefix("file://")
+    with pytest.raises(DataError, match="remove its property py-io-impl") as refused:
+        counted(given, PARTED)
+    assert refused.value.__context__ is None
+    assert module not in sys.modules and not (tmp_path / f"{module}.ran").exists()
+
+
+def rewritten(table: Any, place: Path, properties: dict[str, str], files: str | None) -> Path:
+    """The metadata of a table with other properties, and its list of files elsewhere."""
+    told = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    told["properties"] = properties
+    for snapshot in told["snapshots"]:
+        snapshot["manifest-list"] = files or snapshot["manifest-list"]
+    place.write_text(json.dumps(told))
+    return place
+
+
+@pytest.mark.parametrize("way", ["file", "catalog"])
+def test_hosts_and_keys_that_a_table_names_have_no_effect(
+    catalog: Catalog, site: Site, bucket: Bucket, tmp_path: Path, way: str
+) -> None:
+    """The bucket is there for its credentials: without them, nothing could be asked at all."""
+    told = {
+        "s3.endpoint": site.address("")[:-1],
+        "s3.access-key-id": "A",
+        "s3.secret-access-key": "B",
+        "warehouse": "s3://elsewhere/",
+    }
+    table = iceberg(catalog, "people", PEOPLE)
+    for files in (None, f"s3://{bucket.name}/list.avro", site.address("list.avro")):
+        place = rewritten(table, tmp_path / f"{uuid.uuid4()}.metadata.json", told, files)
+        given: Any = place
+        if way == "catalog":
+            catalog.drop_table("db.people")
+            catalog.register_table("db.people", f"file://{place}")
+            given = table_in(f"iceberg://{catalog.name}", "db.people")
+        if files is None:
+            assert counted(given, PARTED) == counted(PEOPLE, PARTED)
+        else:
+            with pytest.raises(DataError, match="names files in another store than its own"):
+                counted(given, PARTED)
+    assert site.asked == []
 
 
 def test_an_iceberg_table_in_a_store(bucket: Bucket, tmp_path: Path) -> None:

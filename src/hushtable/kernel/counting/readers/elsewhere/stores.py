@@ -22,26 +22,47 @@ _NEEDED = "files in cloud stores need another package: pip install 'hushtable[cl
 _WILD = frozenset("*?[")
 _YES = ("1", "true", "on", "yes", "y")
 
-# Of each store: what must be in the environment, one of these, and what says that it is open to
-# all.
-_CREDENTIALS = {
+# Of each store: the ways to say who asks. A way has several parts, and a part may have several
+# names. A library to which a part is missing would ask the machine of the cloud.
+_SECRET = ("AZURE_STORAGE_CLIENT_SECRET", "AZURE_CLIENT_SECRET")
+_CLIENT = ("AZURE_STORAGE_CLIENT_ID", "AZURE_CLIENT_ID")
+_TENANT = (
+    *("AZURE_STORAGE_TENANT_ID", "AZURE_TENANT_ID"),
+    *("AZURE_STORAGE_AUTHORITY_ID", "AZURE_AUTHORITY_ID"),
+)
+_CREDENTIALS: dict[str, tuple[tuple[tuple[str, ...], ...], ...]] = {
     "s3": (
-        *("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"),
-        *("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
-        *("AWS_METADATA_ENDPOINT", "AWS_SKIP_SIGNATURE"),
+        (("AWS_ACCESS_KEY_ID",), ("AWS_SECRET_ACCESS_KEY",)),
+        (("AWS_WEB_IDENTITY_TOKEN_FILE",), ("AWS_ROLE_ARN",)),
+        (("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),),
+        (
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI",),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",),
+        ),
+        (("AWS_METADATA_ENDPOINT",),),
     ),
     "gs": (
-        *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"),
-        *("GOOGLE_SERVICE_ACCOUNT_PATH", "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_BEARER_TOKEN"),
-        "GOOGLE_SKIP_SIGNATURE",
+        (
+            (
+                *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"),
+                *("GOOGLE_SERVICE_ACCOUNT_PATH", "GOOGLE_SERVICE_ACCOUNT_KEY"),
+            ),
+        ),
     ),
     "az": (
-        *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_SAS_TOKEN"),
-        *("AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_TOKEN", "AZURE_STORAGE_CLIENT_SECRET"),
-        *("AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_USE_AZURE_CLI"),
-        *("AZURE_MSI_ENDPOINT", "AZURE_IDENTITY_ENDPOINT", "AZURE_SKIP_SIGNATURE"),
+        (
+            (
+                *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY"),
+                *("AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_TOKEN"),
+                *("AZURE_MSI_ENDPOINT", "AZURE_IDENTITY_ENDPOINT", "AZURE_USE_AZURE_CLI"),
+            ),
+        ),
+        (_SECRET, _CLIENT, _TENANT),
+        (("AZURE_FEDERATED_TOKEN_FILE",), _CLIENT, _TENANT),
     ),
 }
+_SWITCHES = {"AZURE_USE_AZURE_CLI"}
+_OPEN = {"s3": "AWS_SKIP_SIGNATURE", "gs": "GOOGLE_SKIP_SIGNATURE", "az": "AZURE_SKIP_SIGNATURE"}
 _ENDPOINTS = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "gs": ("GOOGLE_BASE_URL",),
@@ -152,13 +173,31 @@ def _parts_match(parts: list[str], patterns: list[str]) -> bool:
 
 
 def _check_credentials(scheme: str) -> None:
-    *names, open_to_all = _CREDENTIALS[scheme]
-    unsigned = os.environ.get(open_to_all, "").lower() in _YES
-    if not unsigned and not any(map(os.environ.get, names)):
+    if _is_on(_OPEN[scheme]):
+        return
+    ways = _CREDENTIALS[scheme]
+    lacking = {way: [part[0] for part in way if not any(map(_is_given, part))] for way in ways}
+    if not all(lacking.values()):
+        return
+    begun = [names for way, names in lacking.items() if len(names) < len(way)]
+    if begun:
+        missing = min(begun, key=len)
         raise OptionError(
-            f"the environment has no credentials for {scheme}://…: set {names[0]} and what belongs"
-            f" to it, or {open_to_all}=true for what is open to all"
+            f"the credentials for {scheme}://… in the environment lack a part: set"
+            f" {' and '.join(missing)} too"
         )
+    raise OptionError(
+        f"the environment has no credentials for {scheme}://…: set {ways[0][0][0]} and what belongs"
+        f" to it, or {_OPEN[scheme]}=true for what is open to all"
+    )
+
+
+def _is_given(name: str) -> bool:
+    return _is_on(name) if name in _SWITCHES else bool(os.environ.get(name))
+
+
+def _is_on(name: str) -> bool:
+    return os.environ.get(name, "").lower() in _YES
 
 
 def is_plain(scheme: str) -> bool:

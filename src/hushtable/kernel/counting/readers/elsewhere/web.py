@@ -27,7 +27,8 @@ _TRIES = 3
 _PIECE = 2**20
 # A file that was written twice within a second has one date; one that is older has not.
 _OLD = timedelta(seconds=2)
-_FAILED = (OSError, HTTPException, ssl.SSLError)
+# Of hosts whose names cannot be, libraries say so as of wrong values.
+_FAILED = (OSError, HTTPException, ssl.SSLError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,20 @@ def _size(told: str) -> int | None:
 class _OnOneHost(urllib.request.HTTPRedirectHandler):
     """Follow a server as long as it stays itself, or begins to encrypt."""
 
+    def http_error_302(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except Exception:
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
     def redirect_request(
         self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, url: str
     ) -> Any:
         before, after = read_address(req.full_url), read_address(url)
         if after.store != before.store or (before.scheme, after.scheme) == ("https", "http"):
-            fp.close()
             raise DataError(
                 f"{before.shown} leads to {after.scheme}://{after.store}: name the file there, or"
                 " download it"

@@ -7,6 +7,8 @@ is refused: they may say that its files mean something else.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -37,18 +39,20 @@ def delta_table(place: str, store: ObjectStore | None = None) -> LakeTable:
     import pyarrow as pa
 
     problem = f"{place} could not be opened as a Delta table; check that it is complete"
-    with silent_engine(problem):
+    with silent_engine(problem), _no_machine_asked():
         table = DeltaTable(place, storage_options=_options(place) if store else None)
         _check_known(place, table)
         actions = pa.table(table.get_add_actions(flatten=False))
         schema = pa.schema(table.schema().to_arrow())
-        deleted = _deleted(table)
+        deleted = _deleted(place, table)
         paths = actions.column("path").to_pylist()
         parts = actions.column("partition") if "partition" in actions.column_names else None
         files = [
             _file(place, store, path, _constants(parts, row), deleted)
             for row, path in enumerate(paths)
         ]
+        if len({str(file.file) for file in files}) < len(files):
+            raise DataError(f"{place} has a file of two names in its log: write the table anew")
         if deleted:  # of a file that is not there
             raise DataError(problem)
     return LakeTable(place, schema, tuple(files))
@@ -72,15 +76,31 @@ def _constants(parts: Any, row: int) -> dict[str, Any]:
     return {name: value[name] for name in value}
 
 
-def _deleted(table: Any) -> dict[str, NDArray[np.bool_]]:
-    """Which rows are left, by the names of the files that have others."""
+def _deleted(place: str, table: Any) -> dict[str, NDArray[np.bool_]]:
+    """Which rows are left, by the names in the table of the files that have others."""
     import pyarrow as pa
 
+    start = unquote(table.table_uri).rstrip("/") + "/"
     kept: dict[str, NDArray[np.bool_]] = {}
-    for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
-        for path, rows in zip(batch.column(0), batch.column(1), strict=True):
-            kept[unquote(path.as_py())] = rows.values.to_numpy(zero_copy_only=False)
+    for batch in pa.RecordBatchReader.from_stream(_vectors(place, table)):
+        for address, rows in zip(batch.column(0), batch.column(1), strict=True):
+            file = unquote(address.as_py())
+            if not file.startswith(start) or file[len(start) :] in kept:
+                raise DataError(f"{place} has deleted rows in files that cannot be told apart")
+            kept[file[len(start) :]] = rows.values.to_numpy(zero_copy_only=False)
     return kept
+
+
+def _vectors(place: str, table: Any) -> Any:
+    try:
+        return table.deletion_vectors()
+    except Exception as problem:
+        if "numRecords" not in str(problem):
+            raise
+    raise DataError(
+        f"{place} has deleted rows in a file of which its log does not say how many rows it has:"
+        " write the table anew"
+    )
 
 
 def _file(
@@ -91,11 +111,11 @@ def _file(
     deleted: dict[str, NDArray[np.bool_]],
 ) -> LakeFile:
     plain = unquote(path)
-    if "://" in plain or plain.startswith("/") or ".." in plain.split("/"):
+    if "://" in plain or not {"", ".", ".."}.isdisjoint(plain.split("/")):
         raise DataError(
             f"{place} has files in other folders: write it anew, without shallow clones"
         )
-    kept = _popped(deleted, plain)
+    kept = deleted.pop(plain, None)
     if store is None:
         file = os.path.join(place, plain)
         if not Path(file).is_file():
@@ -107,13 +127,26 @@ def _file(
     return LakeFile(found, constants, kept)
 
 
-def _popped(deleted: dict[str, NDArray[np.bool_]], path: str) -> NDArray[np.bool_] | None:
-    """The rows that are left of a file, whose name is the end of an address."""
-    names = [name for name in deleted if name.endswith(f"/{path}")]
-    return deleted.pop(names[0]) if names else None
-
-
 def _options(place: str) -> dict[str, str]:
     """Of what the environment says, the library takes all but these."""
     scheme = read_address(place).scheme
     return {"allow_http": "true"} if is_plain(scheme) else {}
+
+
+@contextmanager
+def _no_machine_asked() -> Iterator[None]:
+    """Let no machine of a cloud be asked but the one that is named.
+
+    The library would ask it for the region even where it has keys. It looks at nothing but the
+    environment, and there by another name than the one that readers of stores know.
+    """
+    named = os.environ.get("AWS_METADATA_ENDPOINT")
+    name = "AWS_EC2_METADATA_SERVICE_ENDPOINT" if named else "AWS_EC2_METADATA_DISABLED"
+    before = os.environ.get(name)
+    os.environ[name] = named or "true"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before

@@ -12,11 +12,18 @@ from hushtable.kernel.counting.readers.lakes.one_store import FilesOfOneStore
 
 
 class ReadingFiles(FileIO):
-    """Opens files by their names; the library asks for it by its own."""
+    """Opens files by their names, whatever properties say; the library asks for it by its own."""
 
     def __init__(self, properties: Any = None) -> None:
-        super().__init__(properties or {})
+        super().__init__()
         self._files: FilesOfOneStore | None = None
+
+    @classmethod
+    def beside(cls, place: str) -> ReadingFiles:
+        """For files in the store of this one."""
+        made = cls()
+        made._files = FilesOfOneStore(place)
+        return made
 
     def new_input(self, location: str) -> InputFile:
         if self._files is None:
