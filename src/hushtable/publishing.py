@@ -23,7 +23,7 @@ from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism
 from hushtable.kernel.counting import CsvFormat, code_table, count_table
 from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
-from hushtable.kernel.counting.readers.server import identities_of
+from hushtable.kernel.counting.readers.server import identities_of, noting_read
 from hushtable.kernel.curator import Curator
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.dataset_ledger import (
@@ -132,12 +132,12 @@ def publish(
         data = settled(data)
     sources = _sources(data)
     count = count_table if recipe.needs == "counts" else code_table
-    with _unpaid():
+    with _unpaid(), noting_read() as read:
         holding = count(data, schema, csv)
     step("pay")
     _check_target(target)  # counting may have taken hours; from drawing on, a failure costs ε
     books = _open_to_spend(schema, ledger)
-    note_sources(schema.dataset_name, sources)
+    note_sources(schema.dataset_name, {*sources, *map(Source.of_table, read)})
     reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
     try:
         step("draw")
@@ -197,9 +197,10 @@ def curate(
     make_noise = _noise_maker(entropy)
     data = settled(data)
     sources = _sources(data)
-    holding = count_table(data, schema, csv)
+    with noting_read() as read:
+        holding = count_table(data, schema, csv)
     books = _open_to_spend(schema, ledger)
-    note_sources(schema.dataset_name, sources)
+    note_sources(schema.dataset_name, {*sources, *map(Source.of_table, read)})
     books.spend(amount, mechanism=f"curator: {purpose}")
     return Curator(holding, exposure=schema.exposure, account=Account(amount), noise=make_noise())
 

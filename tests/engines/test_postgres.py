@@ -292,6 +292,7 @@ def test_every_reading_is_of_the_state_when_the_table_was_opened(database: str) 
     run_sql(database, "CREATE TABLE public.people AS SELECT 1 AS n")
     session = Session(address(database))
     try:
+        session.hold()
         run_sql(database, "INSERT INTO people VALUES (2)")
         for _ in range(2):
             read = [batch.num_rows for batch in session.batches("SELECT n FROM public.people")]

@@ -22,7 +22,7 @@ from hushtable.kernel.counting import CodedColumns, Counts, CsvFormat, code_tabl
 from hushtable.kernel.counting.count import MAX_CELLS
 from hushtable.kernel.counting.readers.elsewhere.remote import opened
 from hushtable.kernel.counting.readers.paths import File, files_of, names_files, settled
-from hushtable.kernel.counting.readers.server import identities_of
+from hushtable.kernel.counting.readers.server import identities_of, noting_read
 from hushtable.kernel.counting.tally import Tally
 from hushtable.kernel.privacy.sources import Source, dataset_from
 from hushtable.release import Release
@@ -106,7 +106,9 @@ def _read(proxy: Any, schema: Schema, public: bool, csv: CsvFormat | None, priva
     _check_apart(proxy, private, _sources(proxy))
     if not public:
         raise OptionError(f"a proxy must be public: say so with {_PUBLIC}, or give a release")
-    columns = code_table(proxy, schema, csv)
+    with noting_read() as read:
+        columns = code_table(proxy, schema, csv)
+    _check_apart(proxy, private, [*map(Source.of_table, read)])
     if not paths:
         told = {"kind": "table", "rows": columns.number}
         return StandIn(columns, "a public table", told)

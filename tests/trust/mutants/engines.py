@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .mutant import Mutant
-from .suites import CONFORMANCE, COUNT, POSTGRES
+from .suites import CONFORMANCE, COUNT, POSTGRES, POSTGRES_STILL
 
 _HERE = "kernel/counting/readers/postgres"
 
@@ -63,6 +63,57 @@ ENGINES = [
         "REPEATABLE READ READ ONLY",
         "REPEATABLE READ",
         (f"{POSTGRES}::test_every_reading_is_of_the_state_when_the_table_was_opened",),
+    ),
+    Mutant(
+        "ids of a domain of Postgres cut to one letter",
+        f"{_HERE}/catalog.py",
+        "format('%I.%I', n.nspname, t.typname)",
+        "format_type(t.oid, NULL)",
+        (f"{POSTGRES_STILL}::test_people_whose_ids_are_of_a_domain_stay_apart",),
+    ),
+    Mutant(
+        "a table of Postgres altered once it is found",
+        f"{_HERE}/session.py",
+        'f"SELECT 1 FROM {source} LIMIT 0"',
+        'f"SELECT 1 FROM (SELECT) AS {source[:0]}q LIMIT 0"',
+        (f"{POSTGRES_STILL}::test_a_table_that_was_found_cannot_be_altered",),
+    ),
+    Mutant(
+        "partitions of a table of Postgres altered once it is found",
+        f"{_HERE}/session.py",
+        'f"SELECT 1 FROM {source} LIMIT 0"',
+        'f"SELECT 1 FROM {source} WHERE false"',
+        (f"{POSTGRES_STILL}::test_a_table_that_was_found_cannot_be_altered",),
+    ),
+    Mutant(
+        "a table of Postgres replaced before it is locked",
+        f"{_HERE}/catalog.py",
+        "            if _found(connection, name) == found:",
+        "            if _found(connection, name):",
+        (
+            f"{POSTGRES_STILL}::test_a_table_that_is_replaced_before_it_is_locked_is_looked_for_again",
+        ),
+    ),
+    Mutant(
+        "a table of Postgres that gets partitions while it is read",
+        f"{_HERE}/table.py",
+        "    if table.now and session.ask(table.now) != table.was:",
+        "    if table.now and not session.ask(table.now):",
+        (f"{POSTGRES_STILL}::test_what_no_lock_prevents_is_refused",),
+    ),
+    Mutant(
+        "a table of Postgres that is read but not noted",
+        "kernel/counting/readers/server.py",
+        "        noted += tell()",
+        "        tell()",
+        (f"{POSTGRES_STILL}::test_the_table_that_is_read_is_the_one_that_is_noted",),
+    ),
+    Mutant(
+        "a table of Postgres locked only when it is read",
+        f"{_HERE}/session.py",
+        "        if source is not None and not reader.lock(source):",
+        "        if source is not None and source == reader.path:",
+        (f"{POSTGRES_STILL}::test_who_waits_to_alter_a_table_does_not_keep_it_from_being_read",),
     ),
     Mutant(
         "the password of an address printed",

@@ -8,6 +8,7 @@ from .suites import PROXY, SOURCES
 _ITSELF = (f"{PROXY}::test_the_table_to_be_published_is_no_proxy",)
 _KNOWN = (f"{PROXY}::test_a_file_that_was_published_from_is_no_proxy",)
 _AGAIN = (f"{SOURCES}::test_a_file_that_was_spent_on_is_known_again",)
+_NOTE = "    note_sources(schema.dataset_name, {*sources, *map(Source.of_table, read)})\n"
 _NOTED = (f"{SOURCES}::test_publishing_and_curating_note_what_they_read",)
 
 PROXIES = [
@@ -49,14 +50,14 @@ PROXIES = [
     Mutant(
         "sources of releases not noted",
         "publishing.py",
-        "    note_sources(schema.dataset_name, sources)\n    reservation",
+        _NOTE + "    reservation",
         "    reservation",
         _NOTED,
     ),
     Mutant(
         "sources of curators not noted",
         "publishing.py",
-        "    note_sources(schema.dataset_name, sources)\n    books.spend",
+        _NOTE + "    books.spend",
         "    books.spend",
         _NOTED,
     ),

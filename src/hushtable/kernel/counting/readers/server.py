@@ -6,6 +6,9 @@ An address may hold a password, so that it is shown nowhere: not in an error, no
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,8 @@ _OTHERS = re.compile(
     r"|databricks|cockroachdb|mongodb|sqlite|duckdb|odbc|jdbc)(\+[a-z0-9_]+)?:",
     re.IGNORECASE,
 )
+
+_READ: ContextVar[list[str] | None] = ContextVar("_READ", default=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +76,27 @@ def identities_of(data: Any) -> list[str]:
     from hushtable.kernel.counting.readers.postgres.table import postgres_identities
 
     return [identity for table in tables for identity in postgres_identities(table)]
+
+
+@contextmanager
+def noting_read() -> Iterator[list[str]]:
+    """The identities of the tables of Postgres that are opened meanwhile.
+
+    A name may lead to another table than it did a moment before; these are those that are read.
+    """
+    noted: list[str] = []
+    token = _READ.set(noted)
+    try:
+        yield noted
+    finally:
+        _READ.reset(token)
+
+
+def note_read(tell: Callable[[], list[str]]) -> None:
+    """Note what is read, where somebody wants to know."""
+    noted = _READ.get()
+    if noted is not None:
+        noted += tell()
 
 
 def _is_ibis_of_postgres(data: Any) -> bool:

@@ -8,17 +8,18 @@ somewhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import Any
 
 from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.columns import sql_name
 from hushtable.kernel.counting.readers.postgres.columns import Column
-from hushtable.kernel.counting.readers.postgres.session import Connection
+from hushtable.kernel.counting.readers.postgres.session import BUSY, Connection
 
 _STORED = "rpm"  # tables, those in partitions, and materialized views
 _MOST_SHOWN = 20
+_TRIES = 10  # to lock a table, about a second each
 _NAME_IT = "name one with --table (in Python, table=)"
 
 _RELATIONS = """
@@ -40,6 +41,14 @@ _NUMBERS = """
 SELECT (SELECT CAST(oid AS int8) FROM pg_database WHERE datname = current_database()),
   CAST(h.oid AS int8) FROM heirs h ORDER BY 2
 """
+# What the name of a table leads to now, and from where its rows come.
+_CHANGED = (
+    _HEIRS
+    + """
+SELECT to_regclass({name}) IS DISTINCT FROM CAST({oid} AS oid), CAST(oid AS int8) FROM heirs
+ORDER BY 2
+"""
+)
 _CLUSTER = "SELECT system_identifier FROM pg_control_system()"
 _PLACES = (
     _HEIRS
@@ -71,7 +80,7 @@ _DESCRIBED = """
   SELECT d.place, d.name, t.typbasetype, d.depth + 1, d.computed
   FROM types d JOIN pg_type t ON t.oid = d.kind WHERE t.typtype = 'd')
 SELECT d.name, CAST(t.typname AS text), n.nspname = 'pg_catalog', CAST(t.typcategory AS text),
-  CASE WHEN d.depth > 0 THEN format_type(t.oid, NULL) END, d.computed
+  CASE WHEN d.depth > 0 THEN format('%I.%I', n.nspname, t.typname) END, d.computed
 FROM types d JOIN pg_type t ON t.oid = d.kind
 JOIN pg_namespace n ON n.oid = t.typnamespace
 WHERE t.typtype <> 'd' ORDER BY d.place
@@ -84,6 +93,10 @@ class Table:
 
     source: str
     columns: tuple[Column, ...]
+    now: str = ""
+    """What asks whether the table is what it was; nothing of a query."""
+    was: Sequence[tuple[Any, ...]] = ()
+    """What that told when the table was locked."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +117,46 @@ class _Relation:
 
 def find_table(connection: Connection, name: str | None) -> Table:
     """The table of this name in a database; without one, the only table that there is."""
+    return _described(connection, _found(connection, name))
+
+
+def lock_table(connection: Connection, name: str | None) -> Table:
+    """Likewise; until the transaction ends, nobody can put another one in its place."""
+    for _ in range(_TRIES):
+        found = _found(connection, name)
+        if connection.lock(found.source):
+            was = connection.rows(_now_query(found))
+            if _found(connection, name) == found:
+                return replace(_described(connection, found), was=was)
+        connection.look_again()
+    raise DataError(BUSY)
+
+
+def lock_query(connection: Connection, query: str) -> None:
+    """Keep anybody from changing the tables of which a query is made."""
+    for _ in range(_TRIES):
+        if connection.lock(f"({query}) AS q"):
+            return
+        connection.look_again()
+    raise DataError(BUSY)
+
+
+def _found(connection: Connection, name: str | None) -> _Relation:
     relations = [_Relation(*row) for row in connection.rows(_RELATIONS)]
     chosen = _choose(_shown(relations, connection.path), name)
     _check_readable(connection, chosen)
-    return Table(chosen.source, _columns(connection, _OF_TABLE.format(oid=chosen.number)))
+    return chosen
+
+
+def _described(connection: Connection, chosen: _Relation) -> Table:
+    columns = _columns(connection, _OF_TABLE.format(oid=chosen.number))
+    return Table(chosen.source, columns, _now_query(chosen))
+
+
+def _now_query(chosen: _Relation) -> str:
+    """What tells whether a table is still the one of its name, and made of the same parts."""
+    name = chosen.source.replace("'", "''")
+    return _CHANGED.format(oid=chosen.number, name=f"E'{name.replace(chr(92), chr(92) * 2)}'")
 
 
 def identities(connection: Connection, name: str | None) -> list[str]:
@@ -115,9 +164,8 @@ def identities(connection: Connection, name: str | None) -> list[str]:
     relations = [_Relation(*row) for row in connection.rows(_RELATIONS)]
     chosen = _choose(_shown(relations, connection.path), name)
     heirs = connection.rows(_HEIRS.format(oid=chosen.number) + _NUMBERS)
-    cluster = "a server"  # that does not tell
-    with suppress(DataError):
-        ((cluster,),) = connection.rows(_CLUSTER)
+    told = connection.tried(_CLUSTER)
+    cluster = told[0][0] if told else "a server"  # that does not tell
     return [f"postgres {cluster} database {database} table {number}" for database, number in heirs]
 
 

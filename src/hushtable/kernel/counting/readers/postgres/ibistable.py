@@ -24,7 +24,8 @@ def open_ibis_postgres(
         return open_postgres(named[0], columns, ids, held)
     backend = table.get_backend()
     query = str(backend.compile(table))
-    return open_query(_address(backend.con), query, table.columns, columns, ids, held)
+    tables = [one.name for one in named]
+    return open_query(_address(backend.con), query, table.columns, tables, columns, ids, held)
 
 
 def server_tables(table: Any) -> list[ServerTable]:

@@ -20,22 +20,38 @@ _UNREACHABLE = (
     "the Postgres database could not be opened: check that its server runs, the address (host,"
     " port, database), the user and the password (PGPASSWORD, PGPASSFILE or a service file)"
 )
-_UNREADABLE = "Postgres could not read the table: check that it is still there, and try again"
+_UNREADABLE = (
+    "Postgres could not read the table: check that it is still there and that nobody alters it, and"
+    " try again"
+)
+BUSY = (
+    "the table is being altered: somebody else holds a lock on it, or puts another in its place;"
+    " try again when that is done"
+)
 _LOWEST = 130_000  # numbers lose their last zeros there
 _PATIENCE = 10  # seconds, to be connected
 _BATCH_BYTES = 2**22
+# How long a lock is waited for at once: meanwhile, no signal is heard.
+_LOCK_WAIT = "1s"
+_NOT_NOW = ("55P03", "42P01")  # locked by somebody else, or gone under this name
 _SETTINGS = {
     "client_encoding": "UTF8",
     "client_min_messages": "error",  # which the library would print
     "row_security": "off",  # an error, where rows would be hidden
     "idle_in_transaction_session_timeout": "0",
+    "lock_timeout": _LOCK_WAIT,
 }
 _NOBODYS_OWN = {"search_path": "pg_catalog"}  # no function stands in for one of the server's
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# What looks for a table must see what became of its name once the table is locked.
+_LOOK = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 
 
 class Connection:
-    """A connection in a transaction that reads one state of the database, and can be stopped."""
+    """A connection in a transaction that only reads, and can be stopped.
+
+    With a snapshot, all that it reads is of that state of the database.
+    """
 
     def __init__(self, address: str, settings: Mapping[str, str], snapshot: str = "") -> None:
         driver, self._manager = _driver()
@@ -57,9 +73,42 @@ class Connection:
         """The schemas whose tables need no other name than their own."""
         to = (f"set_config('{name}', '{value}', false)" for name, value in settings.items())
         self.rows(f"SELECT {', '.join(to)}")
-        self._run(_BEGIN)
+        self._run(_BEGIN if snapshot else _LOOK)
         if snapshot:
             self._run(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+
+    def look_again(self) -> None:
+        """Release all locks, in a new transaction."""
+        self._run("ROLLBACK")
+        self._run(_LOOK)
+
+    def lock(self, source: str) -> bool:
+        """Keep anybody from changing what these tables are, their heirs too, until the end.
+
+        To plan a query locks all that it would read, and asks for no more than the right to read
+        it; LOCK TABLE knows no materialized views. Without success, the transaction is broken.
+        """
+        try:
+            with ExitStack() as held:
+                statement = self._statement(held)
+                statement.set_sql_query(f"SELECT 1 FROM {source} LIMIT 0")
+                statement.execute_update()
+        except Exception as problem:
+            if getattr(problem, "sqlstate", None) in _NOT_NOW:
+                return False
+            raise_alone(DataError(_UNREADABLE))
+        return True
+
+    def tried(self, query: str) -> list[tuple[Any, ...]] | None:
+        """All that a query tells that the server may refuse; the transaction goes on."""
+        self._run("SAVEPOINT tried")
+        try:
+            return self.rows(query)
+        except DataError:
+            self._run("ROLLBACK TO tried")
+            return None
+        finally:
+            self._run("RELEASE tried")
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """All that a short query tells."""
@@ -68,18 +117,21 @@ class Connection:
 
     def _run(self, command: str) -> None:
         with silent_engine(_UNREADABLE), ExitStack() as held:
-            statement = self._manager.AdbcStatement(self._connection)
-            held.callback(statement.close)
+            statement = self._statement(held)
             statement.set_sql_query(command)
             statement.execute_update()
+
+    def _statement(self, held: ExitStack) -> Any:
+        statement = self._manager.AdbcStatement(self._connection)
+        held.callback(statement.close)
+        return statement
 
     def batches(self, query: str) -> Iterator[Any]:
         """What a query tells, some megabytes at a time."""
         import pyarrow as pa
 
         with silent_engine(_UNREADABLE), ExitStack() as held:
-            statement = self._manager.AdbcStatement(self._connection)
-            held.callback(statement.close)
+            statement = self._statement(held)
             size = {"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)}
             statement.set_options(**size)
             statement.set_sql_query(query)
@@ -98,7 +150,8 @@ class Connection:
 
 
 class Session:
-    """One state of a database: a connection that holds it, and others that read it too."""
+    """One state of a database: a connection that looks for tables and locks them, and others that
+    read them as they were when `hold` was called."""
 
     def __init__(self, address: str, *, own_path: bool = False) -> None:
         self._address = address
@@ -106,15 +159,32 @@ class Session:
         self._lock = Lock()
         self._stopped = False
         self.main = Connection(address, self._settings)
-        self._others: list[Connection] = []
+        self._busy: list[Connection] = []
+        self._idle: list[Connection] = []
         try:
             _check_version(self.main)
-            ((self._snapshot, self.encoding),) = self.main.rows(
-                "SELECT pg_export_snapshot(), current_setting('server_encoding')"
-            )
         except BaseException:
             self.main.close()
             raise
+
+    def hold(self, source: str | None = None) -> None:
+        """Hold the state as it is from here on; nothing gets between it and reading this source.
+
+        Who waits to alter a table lets nobody else begin to read it, so that the connection that
+        will read it takes its lock now, not when it is needed.
+        """
+        ((self._snapshot, self.encoding),) = self.main.rows(
+            "SELECT pg_export_snapshot(), current_setting('server_encoding')"
+        )
+        reader = Connection(self._address, self._settings, self._snapshot)
+        self._idle.append(reader)
+        if source is not None and not reader.lock(source):
+            raise DataError(BUSY)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """All that a short query tells of the database as it is now."""
+        with self._lock:
+            return self.main.rows(query)
 
     def batches(self, query: str) -> Iterator[Any]:
         """What a query tells of that state, through a connection of its own."""
@@ -123,30 +193,36 @@ class Session:
 
     @contextmanager
     def _joined(self) -> Iterator[Connection]:
-        connection = Connection(self._address, self._settings, self._snapshot)
         with self._lock:
-            self._others.append(connection)
+            idle = self._idle.pop() if self._idle else None
+        connection = idle or Connection(self._address, self._settings, self._snapshot)
+        with self._lock:
+            self._busy.append(connection)
             stopped = self._stopped
+        whole = False
         try:
             if stopped:
                 raise DataError(_UNREADABLE)
             yield connection
+            whole = True
         finally:
             with self._lock:
-                self._others.remove(connection)
-            connection.close()
+                self._busy.remove(connection)
+                self._idle += [connection] * whole
+            if not whole:
+                connection.close()
 
     def stop(self) -> None:
         """Let the server end whatever it does for this session."""
         with self._lock:
             self._stopped = True
-            for connection in self._others:
+            for connection in self._busy:
                 connection.stop()
 
     def close(self) -> None:
         """End the transaction, and all connections."""
         with self._lock:
-            others = list(self._others)
+            others = [*self._busy, *self._idle]
         for connection in (*others, self.main):
             connection.close()
 
