@@ -73,8 +73,8 @@ def counted(session: Any, schema: Schema, part: Callable[[], None]) -> dict[str,
     times: list[int] = []
 
     class Receiver(spark_count.Receiver):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, parts: int) -> None:
+            super().__init__(parts)
             times.append(1)
 
     with_receiver, spark_count.Receiver = spark_count.Receiver, Receiver  # type: ignore[misc]
