@@ -251,6 +251,21 @@ def test_seals_say_what_is_torn() -> None:
         assert sealed(*sent) == TORN, what
 
 
+@pytest.mark.parametrize(("buckets", "note"), [(2, None), (1, TORN)])
+def test_a_reading_that_ends_before_all_parts_is_torn(buckets: int, note: str | None) -> None:
+    receiver = Receiver(2)
+    list(receiver.payloads(iter([Sender(0, buckets).seals(b"v")])))
+    receiver.view()
+    assert receiver.note == note
+
+
+def test_what_the_owner_reads_has_all_parts() -> None:
+    receiver = next(spark_count._attempts())
+    list(receiver.payloads(iter([Sender(0, spark_count._PARTS - 1).seals(b"v")])))
+    receiver.view()
+    assert receiver.note == TORN
+
+
 def test_views_tell_evaluations_apart() -> None:
     views = []
     for sender in (Sender(0, 1), Sender(0, 1)):

@@ -831,4 +831,11 @@ OF_FILES = [
         "raise",
         (f"{SPARK}::test_a_task_fails_without_the_words_of_what_failed",),
     ),
+    Mutant(
+        "a reading of Spark that ends early taken for whole",
+        "kernel/counting/engines/spark/count.py",
+        "(Receiver(_PARTS) for _ in",
+        "(Receiver() for _ in",
+        (f"{SPARK}::test_what_the_owner_reads_has_all_parts",),
+    ),
 ]
