@@ -56,12 +56,15 @@ def asked_then_echo(folder: Path, task: str, chosen: Limits, *parameters: Any) -
 
 
 def test_a_question_that_takes_too_long_is_ended(shelf_folder: Path) -> None:
-    async def work(pool: Pool) -> tuple[Reply, set[int]]:
+    others = set(psutil.Process().children())
+
+    async def work(pool: Pool) -> tuple[Reply, set[psutil.Process]]:
         await pool.ask(question(shelf_folder, "echo"), "a")
-        before = {child.pid for child in psutil.Process().children()}
+        workers = set(psutil.Process().children()) - others
+        assert workers
         object.__setattr__(pool.limits, "seconds", 0.2)
         reply = await pool.ask(question(shelf_folder, "sleep", ("s", "1000")), "a")
-        return reply, before & {child.pid for child in psutil.Process().children()}
+        return reply, workers & set(psutil.Process().children())
 
     reply, left = with_pool(limits(), work)
     assert reply.status == 400 and b"takes longer than 0.2 seconds" in reply.body
