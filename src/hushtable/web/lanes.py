@@ -16,7 +16,7 @@ from hushtable.web.exchange import Asked, Reply
 from hushtable.web.limits import Limits
 from hushtable.web.workers import WORKER, Pool
 
-LONG = 0.25
+LONG = 0.1
 """Seconds of a core beyond which a question is heavy."""
 _FORGETS = 0.8
 """What is left of a client's longest question after another one that was short."""

@@ -26,7 +26,7 @@ _LOOKS = 0.1
 """Seconds between two looks at a worker's memory."""
 _START = 60.0
 """Seconds that a worker may take to start."""
-LOW_PRIORITY = 15 if os.name == "posix" else 16384
+LOW_PRIORITY = 19 if os.name == "posix" else 16384
 """Of processes for heavy questions, as the system counts priorities."""
 WORKER = "hushtable.web.worker"
 """What a worker runs."""
