@@ -144,7 +144,8 @@ def _stretches(
 
     On a stretch sin² is at least the smaller of its ends, or 0 where a multiple of π lies between.
     """
-    ends = np.unique(np.append(np.geomspace(1, length, _STRETCHES).astype(np.int64), length))
+    ends = np.append(np.geomspace(1, length, _STRETCHES).astype(np.int64), length)
+    ends = ends[np.diff(ends, prepend=0) > 0]  # as np.unique, which would import numpy.ma
     log_bound = np.zeros(len(ends) - 1)
     for law, weights, counts, _, variances in noises:
         angles = np.multiply.outer(weights * (step / 2), ends)

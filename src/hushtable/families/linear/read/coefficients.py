@@ -285,7 +285,7 @@ class NoisyCoefficients:
         spread: Spread = Counter()
         classes = self.reading.axes[axis].transform.classes
         which = np.searchsorted([c.stop for c in classes], row.positions, side="right")
-        for number in np.unique(which):
+        for number in np.flatnonzero(np.bincount(which)).tolist():  # np.unique imports numpy.ma
             sizes, counts = np.unique(np.abs(row.weights[which == number]), return_counts=True)
             for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
                 spread[float(f"{size:.12g}"), classes[number].factor] += count
