@@ -187,7 +187,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 def test_without_its_package_it_says_how_to_install_it(
     words: tuple[str, ...], run_hush: Hush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hushtable.cli.reproducing.entry_points", lambda **_: [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     code, out, err = run_hush("reproduce", *words)
     assert code == 2 and not out
     assert "pip install hushtable-papers" in err and len(err.splitlines()) == 1
