@@ -226,6 +226,19 @@ def test_the_recommended_one_never_loses(
                 assert mixed.rmse <= math.sqrt(other) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("workload", "grid", "share"),
+    [("prefixes", "tents:1x9:left:1", 0.83), ("ranges + 20*identity", "tents:4:peaks:7", 0.76)],
+)
+def test_tents_are_fitted_to_what_is_asked(workload: str, grid: str, share: float) -> None:
+    """Trees and plain counts were the best before for these."""
+    found = plan(line(256), epsilon="1", workload=workload)
+    assert found.best is not None and found.best.mechanism == "mixed"
+    assert list(found.best.parameters.values()) == [grid]
+    others = [f.rmse for f in found.forecasts if f.mechanism not in ("mixed", "marginals")]
+    assert found.best.rmse**2 < share * min(others) ** 2
+
+
 def test_more_budget_means_less_error() -> None:
     schema = SCHEMAS["an order and a hierarchy"]
     plans = [plan(schema, epsilon=e, workload="ranges") for e in ("0.1", "0.2", "1", "4")]

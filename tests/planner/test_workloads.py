@@ -188,6 +188,11 @@ def test_transforms_by_their_text() -> None:
     assert parse("tree:2x4@1/4,3/4", age) == Tree.mixed(7, (2, 4), root=False, shares=shares)
     assert parse("tents:2", age) == Tents(7, 2) and parse("tents:2x3", age) == Tents(7, 2, 3)
     assert parse("tents:2x3@64", age) == Tents(7, 2, 3, 64) and describe(Tents(7, 2)) == "tents:2"
+    assert parse("tents:2:peaks:7", age) == Tents(7, 2, peaks=(7, 16))
+    lower = Tents(7, 2, 3, 64, (14, 12), 1)
+    assert parse("tents:2x3:left:1:peaks:14x12@64", age) == lower
+    assert describe(lower) == "tents:2x3:peaks:14x12:left:1@64"
+    assert describe(Tents(7, 2, peaks=(7, 16), left=0)) == "tents:2:peaks:7:left:0"
     assert parse("tents@128", age) == best_tents(7, None, 128)
     assert parse("nominal", job) == Nominal.of(job)
     assert parse("rooted", job) == Tree.of(job) and parse("tree", job) == Tree.of(job, root=False)
@@ -199,6 +204,9 @@ def test_transforms_by_their_text() -> None:
         *("", "magic", "tree", "nominal", "tree:", "tree:1", "tree:2x2", "tree:9x9", "tree:2xx4"),
         *("haar:2", "identity@1", "tree:2x4@1/2", "tree:2x4@1/0,1", "tree:2x4@2,-1", "tree:٢x4"),
         *("tents:0", "tents:2x3x4", "tents:2@9", "tents:2@1/2", "tents:x", "tents:2000"),
+        *("tents:2:left", "tents:2:left:6", "tents:2:left:-1", "tents:2:left:1:left:1"),
+        *("tents:2:peaks:41", "tents:2:peaks:0", "tents:2:peaks:2x2x2", "tents:2:odd:1"),
+        *("tents::left:1", "tents:2:left:1x2"),
     ],
 )
 def test_other_texts_are_refused(text: str) -> None:

@@ -95,13 +95,14 @@ def trees(draw: st.DrawFn, most: int = 14) -> Tree:
 
 @st.composite
 def tents(draw: st.DrawFn, most: int = 14) -> Tents:
-    """Tents on one grid or two, in coarse integers or fine ones."""
+    """Tents on one grid or two, low or high, in coarse integers or fine ones."""
     size, coarse, fine = (
         draw(st.integers(1, most)),
         draw(st.integers(1, 4)),
         draw(st.integers(0, 3)),
     )
-    return Tents(size, coarse, fine, height=draw(st.integers(16, 300)))
+    peaks = draw(st.tuples(st.integers(1, 40), st.integers(1, 40)))
+    return Tents(size, coarse, fine, draw(st.integers(16, 300)), peaks, draw(st.integers(0, 5)))
 
 
 def transforms(most: int = 14) -> st.SearchStrategy[AxisTransform]:

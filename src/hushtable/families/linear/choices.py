@@ -12,6 +12,8 @@
 | `tents:8x9`       | the same under 8 coarse tents, with 9 fine ones from one to the next         |
 | `tents:12`        | the same under 12 coarse tents alone                                         |
 | `tents:8x9@128`   | the same, in integers of which 128 stands for 1; 256 unless given            |
+| `tents:3:peaks:7` | coarse tents of 7 twentieths; `peaks:14x12`: fine ones of 12; 20x16 usually  |
+| `tents:3:left:1`  | a quarter as margin on the left, for prefixes; 5 quarters unless given       |
 
 A tree's root is not measured; `rooted` in place of `tree` measures it too.
 """
@@ -22,15 +24,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from hushtable.errors import OptionError
-from hushtable.families.linear.grids import best_tents, has_tents
+from hushtable.families.linear.grids import best_tents, has_tents, lower_tents
 from hushtable.families.linear.trees import best_tree, with_budgets
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Tents, Tree
+from hushtable.kernel.maps.tents import MARGIN, PEAKS
 from hushtable.schema import Attribute
 from hushtable.workload.intervals import LONGEST, Along
 
 HELP = (
     "along an axis: identity, haar, nominal, tree, tree:16x8, tree:16x8@1/3,2/3, tents or tents:8x9"
 )
+
+_TENTS = f"tents look like tents:12, tents:8x9 or tents:8x9:peaks:14x12:left:1; {HELP}"
 
 
 def wavelet(attribute: Attribute) -> AxisTransform:
@@ -83,6 +88,7 @@ def choices(
     found += [axis for axis, _ in trees]
     if attribute.kind == "ordinal" and has_tents(attribute.size):
         found += [best_tents(attribute.size, along, height) for along in sets]
+        found += lower_tents(attribute.size, sets, height)
     if budgets:
         found += [with_budgets(axis, along) for axis, along in trees if isinstance(axis, Tree)]
     return list(dict.fromkeys(found))
@@ -91,8 +97,7 @@ def choices(
 def describe(axis: AxisTransform) -> str:
     """The text of a transform."""
     if isinstance(axis, Tents):
-        grids = f"{axis.coarse}x{axis.fine}" if axis.fine else f"{axis.coarse}"
-        return f"tents:{grids}" + (f"@{axis.height}" if axis.height != 256 else "")
+        return _described_tents(axis)
     if not isinstance(axis, Tree):
         return axis.kind
     text = "rooted" if axis.root and axis.size > 1 else "tree"
@@ -101,6 +106,16 @@ def describe(axis: AxisTransform) -> str:
     if axis.shares is not None:
         text += "@" + ",".join(map(str, axis.shares))
     return text
+
+
+def _described_tents(tents: Tents) -> str:
+    text = f"tents:{tents.coarse}x{tents.fine}" if tents.fine else f"tents:{tents.coarse}"
+    if tents.peaks != PEAKS:
+        coarse, fine = tents.peaks
+        text += f":peaks:{coarse}" + (f"x{fine}" if fine != PEAKS[1] else "")
+    if tents.left != MARGIN:
+        text += f":left:{tents.left}"
+    return text + (f"@{tents.height}" if tents.height != 256 else "")
 
 
 def parse(text: str, attribute: Attribute) -> AxisTransform:
@@ -134,15 +149,25 @@ def _radices(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def _parse_tents(grids: str, height: str, attribute: Attribute) -> AxisTransform:
-    numbers = _whole_numbers(grids.split("x")) if grids else ()
-    heights = _whole_numbers([height]) if height else (256,)
-    if numbers is None or heights is None or len(numbers) > 2:
-        raise OptionError(f"tents look like tents:12 or tents:8x9; {HELP}")
-    if not numbers:
-        return tents(attribute, height=heights[0])
-    coarse, fine = (*numbers, 0)[:2]
-    return Tents(attribute.size, coarse, fine, heights[0])
+def _parse_tents(text: str, height: str, attribute: Attribute) -> AxisTransform:
+    grids, *others = text.split(":")
+    given = dict(zip(others[::2], others[1::2], strict=False))
+    if 2 * len(given) != len(others) or set(given) - {"peaks", "left"}:
+        raise OptionError(_TENTS)
+    (columns,) = _few(height or "256", 1)
+    if not grids and not others:
+        return tents(attribute, height=columns)
+    coarse, fine = (*_few(grids, 2), 0)[:2]
+    high, low = (*_few(given.get("peaks", "20"), 2), PEAKS[1])[:2]
+    (left,) = _few(given.get("left", str(MARGIN)), 1)
+    return Tents(attribute.size, coarse, fine, columns, (high, low), left)
+
+
+def _few(text: str, most: int) -> tuple[int, ...]:
+    numbers = _whole_numbers(text.split("x"))
+    if numbers is None or len(numbers) > most:
+        raise OptionError(_TENTS)
+    return numbers
 
 
 def _whole_numbers(texts: Sequence[str]) -> tuple[int, ...] | None:

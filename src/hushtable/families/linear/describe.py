@@ -10,6 +10,7 @@ from msgspec import Struct
 from hushtable.errors import OptionError, ReleaseError
 from hushtable.forms import Ratio, fill, told
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Product, Tents, Tree
+from hushtable.kernel.maps.tents import MARGIN, PEAKS
 from hushtable.kernel.maps.topology import Spans
 
 
@@ -49,9 +50,11 @@ class _Tents(_Axis, frozen=True, tag="tents"):
     coarse: int
     fine: int
     height: int
+    peaks: tuple[int, int] = PEAKS
+    left: int = MARGIN
 
     def built(self) -> AxisTransform:
-        return Tents(self.size, self.coarse, self.fine, self.height)
+        return Tents(self.size, self.coarse, self.fine, self.height, self.peaks, self.left)
 
 
 class _Parameters(Struct, frozen=True):

@@ -14,8 +14,9 @@ all ranges of an axis, in closed form and in integers.
 The axis is mapped onto 0 … coarse − 1 and a margin of 5/4 on either side, a little more densely
 towards the ends. A coarse tent stands at each of these whole numbers, of height 1 and half width 1;
 a fine one at every multiple of 1/fine, margins included, of height 4/5 and half width 1/fine. So a
-code lies under at most two tents of either grid, side by side. All of this is arithmetic on
-integers: whoever has the four numbers has the same matrix.
+code lies under at most two tents of either grid, side by side. Where single codes are asked too,
+lower tents are better (`peaks`), and for prefixes a smaller margin on the left (`left`). All of
+this is arithmetic on integers: whoever has the numbers has the same matrix.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ LONGEST = 2**18
 """Of longer axes, adjacent codes would have one place on the grid."""
 MOST_TENTS = 1024
 SMALLEST_HEIGHT, LARGEST_HEIGHT = 16, 2**12
+PEAKS, MARGIN = (20, 16), 5
+LARGEST_PEAK = 40
+"""So that a code keeps 16/(1 + 2 + 2) of its column at least, less four roundings by a half."""
 
 # Places along the axis are whole multiples of one part in this many of the distance of two tents.
 _UNIT = 2**20
@@ -61,6 +65,10 @@ class Tents:
     """Tents of the fine grid for each of the coarse one; none if this is 0."""
     height: int = 256
     """What every column adds up to: larger ones are nearer to the best real numbers."""
+    peaks: tuple[int, int] = PEAKS
+    """How high coarse and fine tents are, in twentieths of what a code counts by itself."""
+    left: int = MARGIN
+    """The margin on the left in quarters; with less than on the right, the axis is not bent."""
 
     kind = "tents"
     in_place = False
@@ -71,6 +79,10 @@ class Tents:
             raise OptionError("the numbers of tents are whole numbers")
         if not (1 <= self.coarse <= MOST_TENTS and 0 <= self.fine <= MOST_TENTS):
             raise OptionError(f"tents need 1 to {MOST_TENTS} coarse ones, each with 0 or more")
+        if not all(type(peak) is int and 1 <= peak <= LARGEST_PEAK for peak in self.peaks):
+            raise OptionError(f"tents are 1 to {LARGEST_PEAK} twentieths high")
+        if type(self.left) is not int or not 0 <= self.left <= MARGIN:
+            raise OptionError(f"tents have a margin of 0 to {MARGIN} quarters on the left")
         if self.number > MOST_TENTS:
             raise OptionError(f"there are at most {MOST_TENTS} tents along an axis")
         if type(self.height) is not int or not SMALLEST_HEIGHT <= self.height <= LARGEST_HEIGHT:
@@ -79,15 +91,15 @@ class Tents:
             )
 
     @property
-    def margin(self) -> int:
-        """How many fine tents stand before the first coarse one, and after the last."""
-        return 5 * self.fine // 4
+    def grid(self) -> range:
+        """Where fine tents stand, in parts of the distance of two coarse ones."""
+        last = (self.coarse - 1) * self.fine + MARGIN * self.fine // 4
+        return range(-(self.left * self.fine // 4), last + 1)
 
     @property
     def number(self) -> int:
         """How many tents there are."""
-        fine = (self.coarse - 1) * self.fine + 2 * self.margin + 1
-        return self.coarse + (fine if self.fine else 0)
+        return self.coarse + (len(self.grid) if self.fine else 0)
 
     @property
     def coefficients(self) -> int:
@@ -117,14 +129,13 @@ class Tents:
     @cached_property
     def columns(self) -> Columns:
         """The matrix that is applied."""
-        place = _places(self.size, self.coarse)
-        grids = [_under(place, 0, self.coarse - 1)]
+        place = _places(self.size, self.coarse, self.left)
+        tents, heights = _under(place, 0, self.coarse - 1)
+        heights = heights * self.peaks[0] // 20
         if self.fine:
-            last = (self.coarse - 1) * self.fine + self.margin
-            tents, heights = _under(place * self.fine, -self.margin, last)
-            grids.append((tents + self.coarse, heights * 4 // 5))
-        tents = np.concatenate([tents for tents, _ in grids])
-        heights = np.concatenate([heights for _, heights in grids])
+            near, high = _under(place * self.fine, self.grid[0], self.grid[-1])
+            tents = np.concatenate([tents, near + self.coarse])
+            heights = np.concatenate([heights, high * self.peaks[1] // 20])
         whole = _UNIT + heights.sum(axis=0)
         weights = (2 * self.height * heights + whole) // (2 * whole)
         return Columns(self.height - weights.sum(axis=0), tents, weights)
@@ -141,12 +152,12 @@ class Tents:
 
     def _heights(self, code: int) -> list[int]:
         """How high each tent is above a code."""
-        place = int(_places(self.size, self.coarse)[code])
+        place = int(_places(self.size, self.coarse, self.left)[code])
         heights = [max(_UNIT - abs(place - k * _UNIT), 0) for k in range(self.coarse)]
+        heights = [height * self.peaks[0] // 20 for height in heights]
         if self.fine:
-            grid = range(-self.margin, (self.coarse - 1) * self.fine + self.margin + 1)
-            near = [max(_UNIT - abs(place * self.fine - k * _UNIT), 0) for k in grid]
-            heights += [height * 4 // 5 for height in near]
+            near = [max(_UNIT - abs(place * self.fine - k * _UNIT), 0) for k in self.grid]
+            heights += [height * self.peaks[1] // 20 for height in near]
         return heights
 
     def forward(self, counts: Integers, axis: int) -> Integers:
@@ -165,28 +176,29 @@ class Tents:
         kernels.tent_sums(source, target, first, last, self.columns)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "size": self.size,
-            "coarse": self.coarse,
-            "fine": self.fine,
-            "height": self.height,
-        }
+        """What is as usual is left out: older versions read it."""
+        told = {"size": self.size, "coarse": self.coarse, "fine": self.fine, "height": self.height}
+        peaks = {} if self.peaks == PEAKS else {"peaks": list(self.peaks)}
+        left = {} if self.left == MARGIN else {"left": self.left}
+        return {"kind": self.kind, **told, **peaks, **left}
 
 
-def _places(size: int, coarse: int) -> Integers:
+def _places(size: int, coarse: int, left: int) -> Integers:
     """Where the middle of each code lies among the coarse tents, which stand one unit apart.
 
     With x from 0 to 1 along the axis it is (x + sin(2πx)/32)·(coarse + 3/2) − 5/4, where sin(πh) is
-    Bhaskara's 16h(1 − h)/(5 − 4h(1 − h)) for h from 0 to 1.
+    Bhaskara's 16h(1 − h)/(5 − 4h(1 − h)) for h from 0 to 1. With a smaller margin on the left it is
+    x·(coarse + (left + 1)/4) − left/4.
     """
     twice = 2 * np.arange(size, dtype=np.int64) + 1  # of 2·size
-    second = twice >= size
-    half = 2 * twice - 2 * size * second
-    product = half * (2 * size - half) // 4  # h(1 − h), of size²
-    sine = 16 * product * (_UNIT // 32) // (5 * size * size - 4 * product)
-    bent = twice * _UNIT // (2 * size) + np.where(second, -sine, sine)
-    return np.asarray(bent * (2 * coarse + 3) // 2 - 5 * _UNIT // 4)
+    where = twice * _UNIT // (2 * size)
+    if left == MARGIN:
+        second = twice >= size
+        half = 2 * twice - 2 * size * second
+        product = half * (2 * size - half) // 4  # h(1 − h), of size²
+        sine = 16 * product * (_UNIT // 32) // (5 * size * size - 4 * product)
+        where = where + np.where(second, -sine, sine)
+    return np.asarray((where * (4 * coarse + 1 + left) - left * _UNIT) // 4)
 
 
 def _under(place: Integers, first: int, last: int) -> tuple[Integers, Integers]:
