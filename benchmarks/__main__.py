@@ -33,6 +33,7 @@ SECTIONS = {
     "sparse": "sparse",
     "privbayes": "synthesis",
     "accuracy": "accuracy",
+    "engines": "engines",
 }
 
 PAGE_TEXT = """# Benchmarks

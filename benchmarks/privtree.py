@@ -1,6 +1,8 @@
 """privtree beside other mechanisms on given histograms: errors of random ranges, and coverage.
 
-    python -m benchmarks.privtree FOLDER             errors beside hierarchical, and coverage
+What is asked of `auto` is planned for all ranges and for the people that there are.
+
+    python -m benchmarks.privtree FOLDER             errors beside hierarchical, and coverage of all
     python -m benchmarks.privtree FOLDER --choose    the settings, on the first half of the files
 
 FOLDER has arrays of counts of one axis or two (*.npy). ε is 0.1, and so many people as make
@@ -14,8 +16,9 @@ import argparse
 import itertools
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +28,10 @@ from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.range_queries import Ranges, random_ranges, true_counts
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.counting import Counts
+from hushtable.planner import plan
 from hushtable.schema import IntegerRange, Schema, ordinal
 
-OTHERS = ("ispe", "kdtree", "privelet*")
+OTHERS = ("auto", "ispe", "kdtree", "privelet*")
 EPSILON = Fraction(1, 10)
 SIZES = (10**3, 10**4, 10**5, 10**6)
 QUESTIONS, ASKED_FOR_INTERVALS = 2000, 100
@@ -62,6 +66,8 @@ class Histogram:
         self, mechanism: str, seed: int, settings: Settings, intervals: int = 0
     ) -> tuple[float, float]:
         """The root mean square error of one release, and the share of some intervals that hold."""
+        if mechanism == "auto":
+            mechanism, settings = self.planned
         with tempfile.TemporaryDirectory() as folder:
             release = experiment_release(
                 self.counts,
@@ -80,6 +86,20 @@ class Histogram:
         held = (low - near <= self.truth[few]) & (self.truth[few] <= high + near)
         error = float(np.sqrt(np.mean((values - self.truth) ** 2)))
         return error, float(held.mean()) if intervals else math.nan
+
+    @cached_property
+    def planned(self) -> tuple[str, Settings]:
+        """What a plan takes, which knows the number of people and nothing else of the data."""
+        people = int(self.counts.counts.sum())
+        best = plan(self.schema, epsilon=EPSILON, workload="ranges", people=people).best
+        assert best is not None
+        return best.mechanism, best.parameters
+
+    def runs(self, mechanism: str, releases: int) -> tuple[float, float]:
+        """The root mean square error over some releases, and the share of intervals that hold."""
+        found = [self.measure(mechanism, i, {}, ASKED_FOR_INTERVALS) for i in range(releases)]
+        squares = math.fsum(error**2 for error, _ in found)
+        return math.sqrt(squares / releases), float(np.mean([held for _, held in found]))
 
     def error(self, mechanism: str, releases: int, settings: Settings) -> float:
         """The root mean square error over some releases."""
@@ -121,23 +141,17 @@ def _settings() -> Iterator[Settings]:
         yield {"structure": structure, "counts": counts, "decay": decay}
 
 
-def compare(folder: Path, releases: int) -> None:
-    """Each mechanism's error over that of hierarchical, and the coverage of privtree."""
-    chosen, reported = halves(folder)
-    for words, some in (("settings chosen on these", chosen), ("reported", reported)):
+def compare(folder: Path, releases: int, sizes: Sequence[int]) -> None:
+    """Each mechanism's error over that of hierarchical, and how many intervals hold."""
+    for words, some in zip(("settings chosen on these", "reported"), halves(folder), strict=True):
         print(words)
-        for one in some:
-            base = one.error("hierarchical", releases, {})
-            runs = [one.measure("privtree", i, {}, ASKED_FOR_INTERVALS) for i in range(releases)]
-            error = math.sqrt(math.fsum(run[0] ** 2 for run in runs) / releases)
-            others = [(name, one.error(name, releases, {}) / base) for name in OTHERS]
-            print(
-                f"  {one.name:<12} {one.size:>9,}  hierarchical {base:>10,.0f}"
-                f"  privtree {error / base:5.2f}  "
-                + "  ".join(f"{name} {ratio:5.2f}" for name, ratio in others)
-                + f"  covered {np.mean([run[1] for run in runs]):.1%}",
-                flush=True,
-            )
+        for one in (histogram for histogram in some if histogram.size in sizes):
+            base, held = one.runs("hierarchical", releases)
+            told = [f"hierarchical {base:>10,.0f} ({held:.1%})"]
+            for name in ("privtree", *OTHERS):
+                error, held = one.runs(name, releases)
+                told.append(f"{name} {error / base:5.2f} ({held:.1%})")
+            print(f"  {one.name:<12} {one.size:>9,}", *told, sep="  ", flush=True)
 
 
 def _mean(numbers: list[float]) -> float:
@@ -149,5 +163,9 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--releases", type=int, default=2)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="of ε·people")
     given = parser.parse_args()
-    (choose if given.choose else compare)(given.folder, given.releases)
+    if given.choose:
+        choose(given.folder, given.releases)
+    else:
+        compare(given.folder, given.releases, given.sizes)

@@ -241,6 +241,19 @@ def test_large_domains_are_bounded(folder: Path) -> None:
     assert "at most" in refused["privelet*"]
 
 
+def test_what_lays_out_no_cells_is_tried_on_large_domains(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trying, "MECHANISMS", {"ispe": "regions", "privtree": "splits"})
+    axes = [{"name": name, "kind": "ordinal", "range": [0, 2**20 - 1]} for name in "xy"]
+    table = pa.table({name: np.arange(300) ** 2 for name in "xy"})
+    found = plan_on_proxy(schema_of(*axes), epsilon="1", proxy=table, public=True, runs=1)
+    (trial,) = found.trials
+    assert trial.mechanism == "privtree" and trial.errors
+    (refused,) = found.refused
+    assert "lays out all" in str(refused.problem)
+
+
 @pytest.mark.parametrize("runs", [0, -1, 101, 1.5, True])
 def test_runs_are_a_whole_number(folder: Path, runs: Any) -> None:
     with pytest.raises(OptionError, match="runs"):

@@ -70,6 +70,8 @@ GOLDEN = [
     Golden("privbayes", "privbayes", {"degree": "1"}),
     Golden("ispe", "ispe", {}),
     Golden("kdtree", "kdtree", {}),
+    Golden("privtree", "privtree", {}),
+    Golden("mixed-tents", "mixed", {"age": "tents:2x3:peaks:14x12:left:1", "job": "tree"}),
 ]
 
 QUESTIONS = (

@@ -26,7 +26,7 @@ from hushtable.evaluation.range_errors import experiment_release
 from hushtable.evaluation.stand_in import StandIn, read_stand_in
 from hushtable.evaluation.truth import TrueTable
 from hushtable.evaluation.workload_queries import QueryList, list_queries
-from hushtable.families import DATA_DEPENDENT, FAMILIES, MECHANISMS, find_mechanism
+from hushtable.families import FAMILIES, LAID_OUT, MECHANISMS, find_mechanism
 from hushtable.families.forecast import (
     MOST_NAMED,
     Forecast,
@@ -47,7 +47,7 @@ RUNS = 3
 MOST_RUNS = 100
 
 MOST_CELLS = 2**22
-"""Of domains for adaptive mechanisms, which lay out all cells several times."""
+"""Of domains for adaptive mechanisms that lay out all cells several times."""
 
 PATIENCE = 60.0
 """Of a mechanism that has taken so many seconds, no further run is begun."""
@@ -332,7 +332,7 @@ def _check(offer: Trial, found: Plan) -> None:
     """Refuse what cannot be published, and what would take too long to be tried."""
     recipe, schema = find_mechanism(offer.mechanism), found.schema
     recipe.check(schema, epsilon=found.epsilon, settings=offer.parameters)
-    if offer.mechanism in DATA_DEPENDENT and schema.cells > MOST_CELLS:
+    if offer.mechanism in LAID_OUT and schema.cells > MOST_CELLS:
         raise OptionError(f"tried on at most {MOST_CELLS:,} cells; there are {schema.cells:,}")
 
 

@@ -47,6 +47,8 @@ class Family(NamedTuple):
     data_dependent: tuple[str, ...] = ()
     """Mechanisms that a plan names but cannot list: their error depends on the data."""
     for_few: tuple[ForFew, ...] = ()
+    lays_out: bool = True
+    """Whether those that are data-dependent hold all cells of the domain."""
 
 
 FAMILIES = {
@@ -86,6 +88,7 @@ FAMILIES = {
         ("splits",),
         data_dependent=("privtree",),
         for_few=(ForFew("privtree", rows=10, attributes=4),),
+        lays_out=False,
     ),
 }
 
@@ -97,6 +100,11 @@ READERS = {kind: home for home, family in FAMILIES.items() for kind in family.re
 
 DATA_DEPENDENT = tuple(name for family in FAMILIES.values() for name in family.data_dependent)
 """Mechanisms whose error depends on the data, so that it cannot be known before."""
+
+LAID_OUT = tuple(
+    name for family in FAMILIES.values() if family.lays_out for name in family.data_dependent
+)
+"""Those of them that lay out all cells, several times over."""
 
 FOR_FEW = tuple(told for family in FAMILIES.values() for told in family.for_few)
 """Mechanisms whose error cannot be known, but where they may be the best."""
