@@ -30,7 +30,7 @@ from hushtable.kernel.counting import Counts
 from hushtable.schema import IntegerRange, Schema, ordinal
 
 MECHANISMS = ("privtree", "filter-priority")
-QUESTIONS, INTERVALS, TOWNS = 500, 100, 300
+QUESTIONS, INTERVALS, TOWNS = 500, 40, 300
 
 
 @dataclass(frozen=True, repr=False)
