@@ -47,7 +47,13 @@ def test_there_is_one_of_every_family_and_no_mechanism_was_forgotten() -> None:
     """A family that is new has no release that is old."""
     kept = {golden.mechanism for golden in GOLDEN}
     assert kept <= MECHANISMS.keys()
-    assert {MECHANISMS[name] for name in kept} >= {"linear", "sparse", "network", "regions", "splits"}
+    assert {MECHANISMS[name] for name in kept} >= {
+        "linear",
+        "sparse",
+        "network",
+        "regions",
+        "splits",
+    }
 
 
 def test_a_difference_is_seen() -> None:
