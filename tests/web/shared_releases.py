@@ -47,9 +47,9 @@ def town_rows() -> dict[str, Any]:
     }
 
 
-def publish_town(folder: Path, **options: Any) -> ht.Release:
-    """A release of it, as a folder town.release."""
-    return _publish(town_rows(), town_schema(), folder / "town.release", **options)
+def publish_town(folder: Path, name: str = "town", **options: Any) -> ht.Release:
+    """A release of it, as a folder of this name."""
+    return _publish(town_rows(), town_schema(), folder / f"{name}.release", **options)
 
 
 def publish_hostile(folder: Path) -> ht.Release:
