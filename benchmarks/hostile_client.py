@@ -27,7 +27,7 @@ CONNECTIONS = 12
 PATIENCE = 60.0
 
 LEAKS = (
-    *(rb"Traceback", rb'File "', rb"site-packages", rb"\.py\b", rb"root:x:", rb"(?i)ledger"),
+    *(rb"Traceback", rb'File "', rb"site-packages", rb"\.py\b", rb"root:x:", rb"(?i:ledger)"),
     *(rb"/(home|root|tmp|usr|var|dev)/",),
 )
 """What no reply may hold, besides the secrets that are named."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hushtable as ht
-from tests.web.shared_releases import publish_hostile, publish_town
+from tests.web.shared_releases import publish_hostile, publish_town, publish_village
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,6 +27,7 @@ def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("HUSHTABLE_STATE", str(tmp_path_factory.mktemp("state")))
         publish_town(folder)
         publish_hostile(folder)
+        publish_village(folder)
     return folder
 
 

@@ -259,7 +259,7 @@ class MarginalsReader:
         raise BeyondTablesError(
             f"{line}; the nearest: {listed}; a model of the tables gives an estimate:"
             " estimate=True, or --estimate",
-            plainly=f"{line}; the nearest: {listed}.",
+            plainly=f"N{line[1:]}. The nearest: {listed}.",
         )
 
     # ── what a model of the tables tells ─────────────────────────────────────────────────────────
