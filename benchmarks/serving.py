@@ -268,8 +268,9 @@ class Run:
     def round(self) -> None:
         """Every phase once."""
         self._phases(False)
-        enemy = self._enemy(self.lasts * len(RELEASES) * len(CLIENTS))
-        time.sleep(min(2.0, self.lasts))  # it has begun
+        begins = min(2.0, self.lasts)
+        enemy = self._enemy(self.lasts * len(RELEASES) * len(CLIENTS) + begins)
+        time.sleep(begins)
         self._phases(True)
         told, _ = enemy.communicate()
         for trick, done in json.loads(told).items():
