@@ -1,6 +1,6 @@
 """How long it takes from `hush explore` to a drawn chart, in a browser that is already open.
 
-    python -m benchmarks.first_chart [--times 3]
+    python -m benchmarks.first_chart [--times 3] [--into docs/results/serving.md]
 
 Two made-up tables are published, a census of few attributes and a survey of sixteen. Each time a
 new server is started, and the page is opened in a new window without a cache. The browser is the
@@ -18,10 +18,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.machine import machine
 from benchmarks.options import Parser, own_state
+from benchmarks.results_page import markdown_table, put
 
 TABLES = ("census", "survey")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -60,21 +62,29 @@ def main(arguments: list[str] | None = None) -> None:
     """Publish, explore, and look at the clock."""
     parser = Parser(prog="python -m benchmarks.first_chart", description=__doc__.split("\n")[0])
     parser.add_argument("--times", type=int, default=3, help="how often each is opened")
+    parser.add_argument(
+        "--into", type=Path, metavar="FILE.md", help="the page that has the figures"
+    )
     given = parser.parse_args(arguments)
     path = os.environ.get("HUSHTABLE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")
     if not path:
         parser.error("no Chromium on this machine: install one, or name it by HUSHTABLE_CHROMIUM")
     from playwright.sync_api import sync_playwright
 
+    rows = []
     with own_state(), tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for name in TABLES:
             release = publish(Path(scratch), name)
-            for _ in range(given.times):
-                listening, drawn = seconds(release, browser)
-                print(f"{name:8} address {listening:5.2f} s, chart {drawn:5.2f} s", flush=True)
+            found = [seconds(release, browser) for _ in range(given.times)]
+            rows.append([name, *(f"{median(times):.2f} s" for times in zip(*found, strict=True))])
+            rows[-1].append(f"{max(drawn for _, drawn in found):.2f} s")
         browser.close()
-    print(f"\n{machine()}")
+    columns = ["table", "address is printed", "chart is drawn", f"slowest of {given.times}"]
+    text = f"Measured on {machine()}.\n\n{markdown_table(columns, rows)}"
+    print(text)
+    if given.into:
+        put(given.into, "First chart", text)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ class HushError(Exception):
     not.
     """
 
-    def __init__(self, line: str = "") -> None:
-        short = line if len(line) <= MAX_LINE else f"{line[:700]} … {line[-200:]}"
-        super().__init__(plain(short))
+    def __init__(self, line: str = "", *, plainly: str | None = None) -> None:
+        """`plainly` says the same to someone on a page, who has no options and no Python."""
+        super().__init__(_shortened(line))
+        self.plainly = str(self) if plainly is None else _shortened(plainly)
 
 
 class SchemaError(HushError):
@@ -56,3 +57,7 @@ class PlatformError(HushError):
 
 class QueryError(HushError):
     """The question cannot be answered from this release."""
+
+
+def _shortened(line: str) -> str:
+    return plain(line if len(line) <= MAX_LINE else f"{line[:700]} … {line[-200:]}")

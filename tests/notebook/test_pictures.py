@@ -19,9 +19,11 @@ from hushtable.errors import OptionError
 from hushtable.generators import census_schema
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.planner.chart import plan_spec
+from hushtable.query.aggregate import Arithmetic, Count, Mean, Overall, Quantile, Spread, Sum
 from hushtable.query.answer import Answer
 from hushtable.query.chart import table_spec
 from hushtable.query.drawing import MOST_BARS, drawing_of
+from hushtable.query.extent import extent_of
 from hushtable.query.law import NoiseSum
 from hushtable.query.result import Measure, ResultTable
 
@@ -43,6 +45,22 @@ class Endless:
         return 1.5, float("inf")
 
 
+@dataclass(frozen=True)
+class Between:
+    """The law of a statistic whose interval is this one."""
+
+    low: float
+    high: float
+    variance: float = 1.0
+    estimate: bool = False
+
+    def half_width(self, confidence: float) -> float:
+        return (self.high - self.low) / 2
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        return self.low, self.high
+
+
 @pytest.fixture(autouse=True)
 def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pyplot.switch_backend("agg")
@@ -56,7 +74,8 @@ def table_of(values: list[float], laws: list[Any], **groups: list[Any]) -> Resul
 
 
 def ages(count: int = 60) -> ResultTable:
-    return table_of([10 * age for age in range(count)], [NARROW] * count, age=list(range(count)))
+    values = [100 + 10 * age for age in range(count)]
+    return table_of(values, [NARROW] * count, age=list(range(count)))
 
 
 JOBS = table_of([500, 30, -4], [NARROW, WIDE, WIDE], job=["clerk", "<b>$x$", None])
@@ -95,7 +114,7 @@ def test_numbers_become_a_line_with_a_band() -> None:
     table = ages()
     axes = table.plot()
     (line, _zero) = axes.lines
-    assert line.get_xydata().tolist() == [[age, 10 * age] for age in range(60)]
+    assert line.get_xydata().tolist() == [[age, 100 + 10 * age] for age in range(60)]
     corners = axes.collections[0].get_paths()[0].vertices
     assert {tuple(corner) for corner in corners.tolist()} >= {
         (age, end) for age, both in enumerate(ends(table)) for end in both
@@ -106,6 +125,74 @@ def test_numbers_become_a_line_with_a_band() -> None:
         (age, low, high) for age, (low, high) in enumerate(ends(table))
     ]
     assert spec["layer"][0]["encoding"]["y2"] == {"field": "lower"}
+
+
+def test_what_is_noise_of_a_line_is_pale() -> None:
+    table = table_of([50, 60, 1, 70, 80], [NARROW, NARROW, WIDE, NARROW, NARROW], age=[*range(5)])
+    pale, sure, _, _, _ = table.plot().lines
+    assert pale.get_alpha() and sure.get_alpha() is None
+    drawn = [(float(x), float(y)) for x, y in sure.get_xydata() if np.isfinite(y)]
+    assert drawn == [(0, 50), (1, 60), (3, 70), (4, 80)]
+    _, pale, sure, _ = table_spec(table)["layer"]
+    assert pale["mark"]["opacity"] == pale["mark"]["point"]["opacity"] < 1
+    assert sure["encoding"]["y"]["field"] == "sure" and "noise" in str(sure["transform"])
+
+
+def test_bars_that_are_noise_are_pale() -> None:
+    alphas = [bar.get_alpha() for bar in JOBS.plot().patches]
+    assert alphas[0] is None and None not in alphas[1:]
+    assert [noise for (noise,) in in_spec(table_spec(JOBS), "noise")] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("extent", "value", "low", "high", "noise"),
+    [
+        (None, 10, 1, 19, False),
+        (None, 10, -1, 21, True),
+        (None, 10, 1, 23, True),  # the bar is larger than the value
+        (None, -5, -9, -1, False),
+        (None, 5, 1, float("inf"), True),
+        ((0, 99), 74, 17, 131, True),
+        ((0, 99), 74, 30, 79, False),
+        ((0, 99), 74, 30, 80, True),
+        ((-20, 40), 0, -5, 5, False),  # zero is a value like others
+        ((0, 99), 74, 73, float("inf"), True),
+        ((0, 99), 74, float("-inf"), 75, True),
+        ((0, 99), float("nan"), 73, 75, True),
+        ((0, 99), 120, 110, 130, True),  # no mean is there
+    ],
+)
+def test_noise_is_judged_by_what_is_asked(
+    extent: tuple[float, float] | None, value: float, low: float, high: float, noise: bool
+) -> None:
+    table = table_of([value], [Between(low, high)], job=["clerk"])
+    table = replace(table, measures={"x": replace(table.only, extent=extent)})
+    assert drawing_of(table).panels[0].is_noise.tolist() == [noise]
+
+
+def test_means_quantiles_and_spreads_have_the_range_that_is_declared() -> None:
+    schema = hushtable.Schema.from_dict(
+        {
+            "name": "t",
+            "budget": "1",
+            "attribute": [
+                {"name": "age", "kind": "ordinal", "range": [10, 90]},
+                {"name": "pay", "kind": "ordinal", "edges": [0, 10, 50]},
+                {"name": "sex", "kind": "nominal", "values": ["F", "M"]},
+            ],
+        }
+    )
+    for asked, extent in (
+        (Mean(0), (10.0, 90.0)),
+        (Quantile(1, 0.5), (0.0, 50.0)),
+        (Spread(0, root=True), (0.0, 40.0)),
+        (Spread(0), (0.0, 1600.0)),
+        (Overall(Mean(0)), (10.0, 90.0)),
+        (Count(), None),
+        (Sum(0), None),
+        (Arithmetic("-", Mean(0), Mean(1)), None),
+    ):
+        assert extent_of(asked, schema) == extent
 
 
 def test_few_points_have_bars_too() -> None:

@@ -37,7 +37,13 @@ def served(folder: Path, settings: Settings | None = None, root: str = "") -> It
 def running(application: Any, root: str = "") -> Iterator[str]:
     """The address of an application that runs in a thread of its own."""
     config = uvicorn.Config(
-        application, port=0, log_level="error", root_path=root, timeout_graceful_shutdown=5
+        application,
+        port=0,
+        log_level="error",
+        root_path=root,
+        timeout_graceful_shutdown=5,
+        # A test may take its time between two requests on one connection.
+        timeout_keep_alive=600,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

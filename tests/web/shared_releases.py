@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import hushtable as ht
 
-PEOPLE = 20_000
+PEOPLE, VILLAGERS = 20_000, 4_000
 TREE = {
     "Office": ["Clerk", "Lawyer"],
     "Outdoors": {"Farm": ["Herder", "Picker"], "Sea": ["Sailor", "Diver"]},
@@ -47,9 +47,23 @@ def town_rows() -> dict[str, Any]:
     }
 
 
-def publish_town(folder: Path, **options: Any) -> ht.Release:
-    """A release of it, as a folder town.release."""
-    return _publish(town_rows(), town_schema(), folder / "town.release", **options)
+def publish_town(folder: Path, name: str = "town", **options: Any) -> ht.Release:
+    """A release of it, as a folder of this name."""
+    return _publish(town_rows(), town_schema(), folder / f"{name}.release", **options)
+
+
+def publish_village(folder: Path) -> ht.Release:
+    """A release of few people, most of whom do the same: many of its groups are mostly noise."""
+    random = np.random.default_rng(5)
+    age = np.clip(random.normal(38, 16, VILLAGERS), 0, 99).astype(int)
+    rows = town_rows() | {
+        "age": age,
+        "sex": random.choice(["F", "M"], VILLAGERS),
+        "job": random.choice(JOBS, VILLAGERS, p=[0.06, 0.02, 0.5, 0.3, 0.1, 0.02]),
+        "pay": random.choice([5.0, 15.0, 60.0, np.nan], VILLAGERS),
+    }
+    schema = replace(town_schema(), name="village")
+    return _publish(rows, schema, folder / "village.release")
 
 
 def publish_hostile(folder: Path) -> ht.Release:

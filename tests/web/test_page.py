@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pyarrow.csv
@@ -15,12 +17,15 @@ import pytest
 
 import hushtable as ht
 from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.schema.schema import CountColumn, Unit
 from hushtable.web.exchange import Asked, Reply
 from hushtable.web.page import download_csv, download_parquet, page, refusal
 from hushtable.web.rendering import at_most
-from tests.web.shared_releases import HOSTILE, publish_town
+from hushtable.web.wording import ESTIMATE, NOT_PRIVATE, alike
+from tests.web.shared_releases import HOSTILE, publish_town, town_schema
 
 ALLOWED = {"application/json", "module"}
+BOTH = [NOT_PRIVATE, ESTIMATE]
 
 
 class Tags(HTMLParser):
@@ -85,6 +90,65 @@ def test_estimates_are_called_so_on_chart_and_table(tmp_path: Path, town: ht.Rel
     assert "Estimate." not in shown(page(town, asked("by=sex"))).text
 
 
+def test_pictures_say_themselves_what_their_numbers_are_not(tmp_path: Path) -> None:
+    """Whoever gets a chart without its page must see it too."""
+    told = {"mechanism": "marginals", "settings": {"tables": "age+sex,job"}}
+    small = publish_town(tmp_path, entropy=SeededEntropy(1), **told)
+    for query, marks in (("by=sex", [NOT_PRIVATE]), ("by=sex&and=job&estimate=on", BOTH)):
+        title = chart_of(page(small, asked(query)))["spec"]["title"]
+        subtitle = title["subtitle"]
+        assert [subtitle] if isinstance(subtitle, str) else subtitle == marks
+    several = asked("estimate=on&sql=SELECT sex, job, COUNT(*), SUM(age) FROM town GROUP BY 1, 2")
+    spec = chart_of(page(small, several))["spec"]
+    assert [panel["title"]["subtitle"][:2] for panel in spec["hconcat"]] == [BOTH, BOTH]
+
+
+def test_charts_of_sure_and_private_numbers_carry_no_warning(town: ht.Release) -> None:
+    assert "subtitle" not in chart_of(page(town, asked("by=sex")))["spec"]["title"]
+
+
+def test_a_mean_is_pale_where_it_may_be_nearly_anything(tmp_path: Path) -> None:
+    """Zero has nothing to do with it: no mean of ages is near it."""
+    made_up = publish_town(tmp_path, entropy=SeededEntropy(1), epsilon="0.2")
+    few = " WHERE age IN (20, 90) AND pay >= 50 AND job = 'Diver'"
+    for where, noise in (("", [False, False]), (few, [True, True])):
+        sql = f"SELECT sex, AVG(age) FROM town{where} GROUP BY sex"
+        reply = page(made_up, Asked("page", "", "town", (("sql", sql),)))
+        rows = chart_of(reply)["spec"]["data"]["values"]
+        assert [row["noise"] for row in rows] == noise
+        pale = [cell for cell in shown(reply).all("td") if "noise" in (cell["class"] or "").split()]
+        assert len(pale) == sum(noise)
+        assert "covers over half of all declared values" in shown(reply).text
+
+
+def test_one_number_says_that_it_is_noise(tmp_path: Path) -> None:
+    made_up = publish_town(tmp_path, entropy=SeededEntropy(1), epsilon="0.2")
+    nobody = "is.sex=F&from.age=3&to.age=3&is.job=Diver&from.pay=50"
+    assert "Mostly noise" in shown(page(made_up, asked(f"by=-&{nobody}"))).text
+    assert "Mostly noise" not in shown(page(made_up, asked("by=-&is.sex=F"))).text
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({}, "if any one row of the table were left out."),
+        ({"neighbours": "replace-one"}, "if any one row of the table were replaced by another."),
+        ({"unit": Unit("id", 4)}, "if any one person, with at most 4 rows, were left out."),
+        ({"unit": Unit("id", 1)}, "if any one person, with at most 1 row, were left out."),
+        ({"counts": CountColumn("n")}, "if any one of the people counted were left out."),
+        ({"dataset": "d"}, "if any one person, who has one row, were left out."),
+    ],
+    ids=str,
+)
+def test_the_first_sentence_says_whom_the_noise_protects(
+    town: ht.Release, chosen: dict[str, Any], said: str
+) -> None:
+    schema = replace(town_schema(), **chosen)
+    assert f"almost the same {alike(schema)}." == f"almost the same {said}"
+    first = shown(page(town, asked())).text
+    assert f"so that they would look almost the same {alike(town.schema)}." in first
+
+
 @pytest.mark.parametrize("query", ["", "by=select", "and=select", "show=share", "is.select=x"])
 def test_nothing_that_a_label_says_becomes_markup(hostile: ht.Release, query: str) -> None:
     reply = page(hostile, asked(query))
@@ -139,6 +203,8 @@ def test_a_refusal_is_said_in_words_with_what_can_be_asked(tmp_path: Path) -> No
     assert reply.status == 400
     assert "This release cannot answer that." in tags.text
     assert "age × sex" in tags.text
+    assert "Answer it by a model instead" in tags.text
+    assert not re.search("--[a-z]|=True|Python", tags.text.partition("The question")[0])
     model = next(a["href"] or "" for a in tags.all("a") if "estimate=on" in (a["href"] or ""))
     assert page(pairs, asked(urlsplit(model).query)).status == 200
 
@@ -148,6 +214,13 @@ def test_a_bad_question_gets_a_page_that_says_why(town: ht.Release, query: str) 
     reply = page(town, asked(query))
     assert reply.status == 400
     assert "This release cannot answer that." in shown(reply).text
+
+
+def test_too_many_rows_are_refused_in_words_for_people(town: ht.Release) -> None:
+    question = Asked("page", "", "town", (("by", "age"), ("at", "each"), ("and", "job")), rows=50)
+    text = shown(page(town, question)).text
+    assert "Choose fewer attributes or wider groups" in text
+    assert not re.search("--[a-z]|row_cap|hush query", text)
 
 
 def test_two_rows_compared(town: ht.Release) -> None:

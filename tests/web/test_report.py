@@ -19,7 +19,7 @@ import hushtable as ht
 from hushtable.errors import OptionError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.web import report as reports
-from hushtable.web.report_chart import NOT_PRIVATE
+from hushtable.web.wording import ESTIMATE, NOT_PRIVATE
 from tests.shared_mechanisms import Recipe, recipes, settings_of
 from tests.shared_sizes import some_of
 from tests.web.shared_releases import HOSTILE, PEOPLE
@@ -81,7 +81,7 @@ def small_release(folder: Path, recipe: Recipe = ("basic",), **options: Any) -> 
 def test_it_says_what_is_guaranteed_and_what_there_is(town: ht.Release, tmp_path: Path) -> None:
     page = reported(town, tmp_path)
     for said in (
-        "whether or not any one person is in the table",
+        "if any one person, who has one row, were left out",
         town.manifest["privacy"]["guarantee"],
         "ε = 1",
         "Office",
@@ -163,7 +163,7 @@ def test_every_mechanism_has_a_report(recipe: Recipe, tmp_path: Path) -> None:
         names, tables, page.captions, page.images, page.drawings, strict=True
     ):
         assert name in str(image["alt"])
-        assert ("Estimate." in caption) == table.estimate == (">Estimate<" in drawing)
+        assert ("Estimate." in caption) == table.estimate == (ESTIMATE in drawing)
         assert "Not private" not in caption + drawing
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_private_says_so_on_every_chart(tmp_path: Path) -> None:
     page = reported(release, tmp_path)
     assert page.captions and all("Not private." in caption for caption in page.captions)
     assert all(NOT_PRIVATE in drawing for drawing in page.drawings)
-    assert "protects nobody" in page.text and "whether or not any one" not in page.text
+    assert "protects nobody" in page.text and "almost the same" not in page.text
 
 
 def test_the_same_release_gives_the_same_bytes(town: ht.Release, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hushtable.web.limits import Limits
 from hushtable.web.turns import Busy, Turns
+from tests.web.serving import limits
 
 
 def served_in_order(requests: list[str], chosen: Limits) -> list[str]:
@@ -32,7 +33,7 @@ def served_in_order(requests: list[str], chosen: Limits) -> list[str]:
 
 
 def test_clients_take_turns() -> None:
-    order = served_in_order([*"aaaaa", *"b"], Limits(workers=1))
+    order = served_in_order([*"aaaaa", *"b"], limits(workers=1))
     assert order == [*"abaaaa"]
 
 
@@ -43,7 +44,7 @@ def times_served(lengths: dict[str, float], seconds: float, workers: int = 1) ->
 
     async def run() -> None:
         nonlocal now
-        turns = Turns(Limits(workers=workers, queue=1000), clock=lambda: now)
+        turns = Turns(limits(workers=workers, queue=1000), clock=lambda: now)
         running: list[tuple[float, str]] = []
 
         async def ask(client: str) -> None:
@@ -81,7 +82,7 @@ def test_nobody_saves_up_time() -> None:
 
     async def run() -> list[str]:
         nonlocal now
-        turns, order = Turns(Limits(workers=1), clock=lambda: now), []
+        turns, order = Turns(limits(workers=1), clock=lambda: now), []
 
         async def one(client: str, seconds: float) -> None:
             nonlocal now
@@ -110,7 +111,7 @@ def test_accounts_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hushtable.web.turns._MOST_KNOWN", 5)
 
     async def run() -> None:
-        turns = Turns(Limits(workers=2))
+        turns = Turns(limits(workers=2))
         await turns.take("stays")
         for number in range(50):
             await turns.take(f"one of many {number}")
@@ -124,7 +125,7 @@ def test_accounts_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_client_leaves_a_place_for_others() -> None:
     async def run() -> None:
-        turns = Turns(Limits(workers=3))
+        turns = Turns(limits(workers=3))
         greedy = [asyncio.ensure_future(turns.take("greedy")) for _ in range(9)]
         await asyncio.sleep(0)
         assert turns.running("greedy") == 2
@@ -138,7 +139,7 @@ def test_one_client_leaves_a_place_for_others() -> None:
 
 def test_one_client_cannot_fill_the_queue() -> None:
     async def run() -> None:
-        turns = Turns(Limits(workers=1, client=3))
+        turns = Turns(limits(workers=1, client=3))
         taken = [asyncio.ensure_future(turns.take("greedy")) for _ in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(Busy):
@@ -157,7 +158,7 @@ def test_one_client_cannot_fill_the_queue() -> None:
 
 def test_who_waits_too_long_is_sent_away() -> None:
     async def run() -> None:
-        turns = Turns(Limits(workers=1, wait=0.01))
+        turns = Turns(limits(wait=0.01))
         await turns.take("a")
         with pytest.raises(Busy):
             await turns.take("b")
@@ -177,7 +178,7 @@ def test_no_place_is_lost_or_given_twice(
     steps: list[tuple[str, str]], workers: int, queue: int
 ) -> None:
     async def run() -> None:
-        turns = Turns(Limits(workers=workers, queue=queue, client=5))
+        turns = Turns(limits(workers=workers, queue=queue, client=5))
         waiting: list[tuple[str, asyncio.Future[None]]] = []
         held: Counter[str] = Counter()
         for client, step in steps:

@@ -42,6 +42,11 @@ def question(folder: Path, task: str, *parameters: tuple[str, str]) -> Asked:
     return Asked(task, str(folder / "town.release"), "town", parameters)
 
 
+async def worker_of(pool: Pool, folder: Path) -> psutil.Process:
+    """The process that answers, by its own word: other tests have children too."""
+    return psutil.Process(int((await pool.ask(question(folder, "echo"), "a")).body))
+
+
 def asked_then_echo(folder: Path, task: str, chosen: Limits, *parameters: Any) -> Reply:
     """The reply to a task; afterwards, others are still answered."""
 
@@ -56,19 +61,14 @@ def asked_then_echo(folder: Path, task: str, chosen: Limits, *parameters: Any) -
 
 
 def test_a_question_that_takes_too_long_is_ended(shelf_folder: Path) -> None:
-    others = set(psutil.Process().children())
+    async def work(pool: Pool) -> tuple[Reply, psutil.Process]:
+        worker = await worker_of(pool, shelf_folder)
+        pool.limits = limits(seconds=0.2)
+        return await pool.ask(question(shelf_folder, "sleep", ("s", "1000")), "a"), worker
 
-    async def work(pool: Pool) -> tuple[Reply, set[psutil.Process]]:
-        await pool.ask(question(shelf_folder, "echo"), "a")
-        workers = set(psutil.Process().children()) - others
-        assert workers
-        object.__setattr__(pool.limits, "seconds", 0.2)
-        reply = await pool.ask(question(shelf_folder, "sleep", ("s", "1000")), "a")
-        return reply, workers & set(psutil.Process().children())
-
-    reply, left = with_pool(limits(), work)
+    reply, worker = with_pool(limits(), work)
     assert reply.status == 400 and b"takes longer than 0.2 seconds" in reply.body
-    assert not left, "the process must not go on"
+    assert not worker.is_running(), "the process must not go on"
 
 
 def test_a_question_that_takes_too_much_memory_is_ended(shelf_folder: Path) -> None:
@@ -104,7 +104,6 @@ def test_a_worker_goes_on_after_an_answer(shelf_folder: Path) -> None:
 
 def test_there_are_never_more_workers_than_places(shelf_folder: Path) -> None:
     async def work(pool: Pool) -> set[bytes]:
-        before = set(psutil.Process().children())
         warming = asyncio.ensure_future(pool.warm_up())
         await asyncio.sleep(0)
         asks = [pool.ask(question(shelf_folder, "echo"), str(client)) for client in range(6)]
@@ -114,7 +113,7 @@ def test_there_are_never_more_workers_than_places(shelf_folder: Path) -> None:
             *(pool.ask(question(shelf_folder, "sleep", ("s", "0.2")), str(i)) for i in range(4))
         )
         assert all(reply.status == 200 for reply in again)
-        assert len(set(psutil.Process().children()) - before) <= 2
+        assert len(pool._all) <= 2
         return {reply.body for reply in replies}
 
     assert len(with_pool(limits(workers=2), work)) <= 2
@@ -122,7 +121,7 @@ def test_there_are_never_more_workers_than_places(shelf_folder: Path) -> None:
 
 def test_none_outlives_its_pool(shelf_folder: Path) -> None:
     async def work(pool: Pool) -> psutil.Process:
-        return psutil.Process(int((await pool.ask(question(shelf_folder, "echo"), "a")).body))
+        return await worker_of(pool, shelf_folder)
 
     assert not with_pool(limits(), work).is_running()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hushtable.query.aggregate import Aggregate, Compared, Count, Having, Joined, Negated
 from hushtable.query.box import Box, Boxes, CodeSet, common
 from hushtable.query.cutting import Cuts, all_codes, held_by_group
+from hushtable.query.extent import extent_of
 from hushtable.query.grouping import Group, Query, cases_of, group_nodes, projection
 from hushtable.query.reader import Answering, Estimates, LawTable
 from hushtable.query.result import Label, Measure, ResultTable
@@ -49,7 +50,10 @@ def answer_query(
     table = ResultTable(
         groups={name: _joined([rows.labels[i] for rows in asked]) for i, name in enumerate(names)},
         measures={
-            named.name: Measure.joined([rows.measure(named.aggregate) for rows in asked])
+            named.name: replace(
+                Measure.joined([rows.measure(named.aggregate) for rows in asked]),
+                extent=extent_of(named.aggregate, schema),
+            )
             for named in query.aggregates
         },
         confidence=confidence,

@@ -5,6 +5,7 @@ A specification is plain values: all of its data is in it, and nothing but what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ Spec = dict[str, Any]
 
 VALUE, ERROR = "#0072b2", "#333333"
 _WIDTH, _HEIGHT = 460, 240
+_PALE = 0.2
 _TYPES = {
     "number": "quantitative",
     "date": "temporal",
@@ -37,13 +39,16 @@ def to_altair(spec: Spec) -> Any:
     return altair.Chart.from_dict(spec)
 
 
-def table_spec(table: ResultTable) -> Spec:
-    """A table with its error bars; several aggregates stand side by side."""
+def table_spec(table: ResultTable, marks: Sequence[str] = ()) -> Spec:
+    """A table with its error bars; several aggregates stand side by side.
+
+    `marks` are what must be said of its numbers wherever the picture goes: they stand in it.
+    """
     drawing = drawing_of(table)
     draw = {"bars": _bars, "line": _line, "grid": _heat_map}[drawing.form]
     panels = [
         {
-            "title": titled(panel.title, drawing.note),
+            "title": titled(panel.title, *marks, drawing.note),
             "data": {"values": _rows(drawing, panel)},
             **draw(drawing, panel),
         }
@@ -52,9 +57,11 @@ def table_spec(table: ResultTable) -> Spec:
     return panels[0] if len(panels) == 1 else {"hconcat": panels}
 
 
-def titled(text: str, note: str = "") -> Spec:
-    """A title, and what is not drawn below it."""
-    return {"text": text, "anchor": "start"} | ({"subtitle": note} if note else {})
+def titled(text: str, *notes: str) -> Spec:
+    """A title, and what must be said, or is not drawn, below it."""
+    lines = [note for note in notes if note]
+    below = {"subtitle": lines if len(lines) > 1 else lines[0]} if lines else {}
+    return {"text": text, "anchor": "start"} | below
 
 
 def _rows(drawing: Drawing, panel: Panel) -> list[Spec]:
@@ -113,16 +120,29 @@ def _line(drawing: Drawing, panel: Panel) -> Spec:
     shared = {"x": _axis("group", scale), "tooltip": tooltips(scale.name, panel.name)}
     few = len(scale.labels) <= FEW_POINTS  # a bar is seen where a band is too narrow
     bars = [layer("errorbar", shared | _ends("y", panel), color=ERROR, ticks=True)] if few else []
-    line = {"color": VALUE, "point": {"color": VALUE} if few else False}
     return {
         "width": _WIDTH,
         "height": _HEIGHT,
         "layer": [
             layer("errorband", shared | _ends("y", panel), color=VALUE, opacity=0.25),
-            layer("line", shared | {"y": number("value", panel.name)}, **line),
+            *_lines(shared, panel, few),
             *bars,
         ],
     }
+
+
+def _lines(shared: Spec, panel: Panel, few: bool) -> list[Spec]:
+    """One line; where some of it is noise a pale one, and what is not over it."""
+
+    def line(field: str, opacity: float) -> Spec:
+        point = {"color": VALUE, "opacity": opacity} if few else False
+        encoding = shared | {"y": number(field, panel.name)}
+        return layer("line", encoding, color=VALUE, opacity=opacity, point=point)
+
+    if not panel.is_noise.any():
+        return [line("value", 1.0)]
+    known = {"calculate": "datum.noise ? null : datum.value", "as": "sure"}
+    return [line("value", _PALE), {"transform": [known], **line("sure", 1.0)}]
 
 
 def _heat_map(drawing: Drawing, panel: Panel) -> Spec:
@@ -151,8 +171,8 @@ def _heat_map(drawing: Drawing, panel: Panel) -> Spec:
 
 
 def _paled(opacity: float) -> Spec:
-    """What may be noise alone is pale."""
-    pale = {"condition": {"test": "datum.noise", "value": 0.2}, "value": opacity}
+    """What is mostly noise is pale."""
+    pale = {"condition": {"test": "datum.noise", "value": _PALE}, "value": opacity}
     return {"opacity": pale}
 
 

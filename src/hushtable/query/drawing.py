@@ -28,7 +28,10 @@ MOST_BARS = 50
 FEW_POINTS = 40
 """Of a line, on which each is marked."""
 
-PALE = "pale: the interval holds zero"
+PALE = "pale: mostly noise"
+NUMBER_IS_NOISE = "the interval holds zero, or the error bar is larger than the value"
+MEAN_IS_NOISE = "the interval covers over half of all declared values"
+"""What that means of counts, sums and differences; of means, quantiles and the like."""
 
 _FEWEST_POINTS = 3
 """Fewer make no line."""
@@ -67,6 +70,8 @@ class Panel:
     halves: Floats
     reach: tuple[float, float]
     """What an axis of it shows: all finite numbers, and zero."""
+    is_noise: NDArray[np.bool_]
+    """Which rows are mostly noise."""
 
     @property
     def drawn(self) -> tuple[Floats, Floats]:
@@ -76,11 +81,6 @@ class Panel:
             np.where(np.isinf(self.lower), low, self.lower),
             np.where(np.isinf(self.upper), high, self.upper),
         )
-
-    @property
-    def is_noise(self) -> NDArray[np.bool_]:
-        """Which rows may well be zero in truth."""
-        return np.asarray((self.lower <= 0) & (self.upper >= 0))
 
     @property
     def uneven(self) -> bool:
@@ -239,7 +239,29 @@ def _panel(
     lower, upper = (np.asarray(end, np.float64) for end in some.bounds(table.row_confidence))
     values = np.asarray(some.values, np.float64)
     halves = some.half_widths(table.row_confidence)
-    return Panel(name, title, values, lower, upper, halves, reach_of(values, lower, upper))
+    reach, noise = reach_of(values, lower, upper), mostly_noise(some, table.row_confidence)
+    return Panel(name, title, values, lower, upper, halves, reach, noise)
+
+
+def mostly_noise(measure: Measure, level: float) -> NDArray[np.bool_]:
+    """Which rows tell little: their noise is as large as what was asked for.
+
+    A number may be zero in truth. A mean may be nearly anywhere: zero is a value like others there.
+    """
+    lower, upper = (np.asarray(end, np.float64) for end in measure.bounds(level))
+    values = np.asarray(measure.values, np.float64)
+    if measure.extent is None:
+        is_known = measure.half_widths(level) <= np.abs(values)  # not of what is no number
+        return np.asarray((lower <= 0) & (upper >= 0) | ~is_known)
+    least, most = measure.extent
+    covered = np.minimum(upper, most) - np.maximum(lower, least)
+    is_bounded = np.isfinite(lower) & np.isfinite(upper) & np.isfinite(values)
+    return np.asarray(~(is_bounded & (covered >= 0) & (2 * covered <= most - least)))
+
+
+def noise_words(measure: Measure) -> str:
+    """When a row of an aggregate is mostly noise."""
+    return NUMBER_IS_NOISE if measure.extent is None else MEAN_IS_NOISE
 
 
 def reach_of(*columns: NDArray[Any]) -> tuple[float, float]:

@@ -163,7 +163,9 @@ def check_row_cap(query: Query, schema: Schema, cap: int) -> None:
         raise QueryError(
             f"GROUP BY would give {rows} rows, the cap is {cap}; "
             "group by fewer attributes or by LEVEL, narrow the WHERE, or raise the cap"
-            f" (hush query --rows {rows}, row_cap in Python)"
+            f" (hush query --rows {rows}, row_cap in Python)",
+            plainly=f"The answer would have {rows:,} rows, and at most {cap:,} are given at once."
+            " Choose fewer attributes or wider groups, or only some of the people.",
         )
 
 

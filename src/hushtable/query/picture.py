@@ -60,7 +60,9 @@ def _made(drawing: Drawing) -> list[Axes]:
 def _draw_bars(axes: Axes, drawing: Drawing, panel: Panel) -> None:
     (scale,) = drawing.scales
     rows = scale.of_rows
-    axes.barh(rows, panel.values, color=_BAR, height=0.7)
+    bars = axes.barh(rows, panel.values, color=_BAR, height=0.7)
+    for place in np.flatnonzero(panel.is_noise).tolist():
+        bars[place].set_alpha(_FADED)
     draw_bars_of_errors(axes, rows, *panel.drawn)
     _mark(axes, "y", scale)
     axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row on top
@@ -80,7 +82,10 @@ def _draw_line(axes: Axes, drawing: Drawing, panel: Panel) -> None:
     along = scale.of_rows
     axes.fill_between(along, *panel.drawn, color=VALUE, alpha=0.25, lw=0)
     few = len(along) <= FEW_POINTS  # a bar is seen where a band is too narrow
-    axes.plot(along, panel.values, marker="o" if few else "", ms=3, lw=1.2, color=VALUE)
+    marker = "o" if few else ""
+    known = np.where(panel.is_noise, np.nan, panel.values)
+    for values, alpha in [(panel.values, _FADED)] * int(panel.is_noise.any()) + [(known, None)]:
+        axes.plot(along, values, marker=marker, ms=3, lw=1.2, color=VALUE, alpha=alpha)
     if few:
         axes.vlines(along, *panel.drawn, color=ERROR, lw=1.0)
         for ends in panel.drawn:

@@ -20,6 +20,7 @@ from hushtable.query.answer import (
     show_number,
     unrounded,
 )
+from hushtable.query.extent import Extent
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
 from hushtable.query.reader import Estimates, LawTable, LazyLaws
 from hushtable.text import plain
@@ -51,6 +52,8 @@ class Measure:
     """The distinct laws, of which only those are looked at that a row has …"""
     law_of_row: NDArray[np.intp]
     """… and which of them each row has."""
+    extent: Extent | None = None
+    """Of a mean or a quantile, the declared range of what it is of."""
 
     @classmethod
     def of(cls, answers: Sequence[Answer]) -> Measure:
@@ -422,8 +425,8 @@ class ResultTable:
         """Draw the table with its error bars, by matplotlib, and return the Axes.
 
         Categories become bars; numbers, dates and bins a line with a band; two group columns a heat
-        map, in which cells whose interval holds zero are faded. Several aggregates have Axes each,
-        which come as an array: `ax`, if given, must then be as many.
+        map. What is mostly noise is faded. Several aggregates have Axes each, which come as an
+        array: `ax`, if given, must then be as many.
         """
         from hushtable.query.picture import draw_table
 

@@ -10,7 +10,7 @@ from hushtable.errors import HushError
 from hushtable.kernel.privacy.loss import format_epsilon
 from hushtable.query.answer import ESTIMATE, show_bar, show_ends, show_number
 from hushtable.query.chart import table_spec
-from hushtable.query.drawing import MOST_BARS, drawing_of
+from hushtable.query.drawing import MOST_BARS, drawing_of, mostly_noise, noise_words
 from hushtable.query.reader import ModelReader
 from hushtable.query.table_names import split_tables
 from hushtable.web.controls import control_of
@@ -26,6 +26,7 @@ from hushtable.web.question import (
     read_question,
 )
 from hushtable.web.rendering import render
+from hushtable.web.wording import alike, marks_of
 
 if TYPE_CHECKING:
     from hushtable.query.result import ResultTable
@@ -50,12 +51,12 @@ def page(release: Release, asked: Asked) -> Reply:
         question = read_question(release.schema, asked.query, start=_start(release))
     except HushError as problem:
         question = _fallback(release, asked)
-        return _render(release, asked, question, refused=str(problem), understood=False)
+        return _render(release, asked, question, refused=problem.plainly, understood=False)
     try:
         answer = _answered(release, question, question.sql(), asked.rows)
         difference = _difference(release, question)
     except HushError as problem:
-        return _render(release, asked, question, refused=str(problem))
+        return _render(release, asked, question, refused=problem.plainly)
     return _render(release, asked, question, answer=answer, difference=difference)
 
 
@@ -189,7 +190,7 @@ def _render(
         python=_python(asked.name, question) if not refused else "",
         controls=_controls(schema, question),
         chips=_chips(question, base),
-        answer=None if answer is None else _shown(answer, question, base),
+        answer=None if answer is None else _shown(answer, question, base, release.private),
         difference=difference,
         compare=[] if answer is None else _comparable(answer, question),
         refused=refused,
@@ -207,6 +208,7 @@ def _about(release: Release) -> dict[str, Any]:
         "dataset": release.schema.name,
         "protects": privacy["unit"],
         "neighbours": privacy["neighbours"],
+        "alike": alike(release.schema),
         "guarantee": privacy["guarantee"],
         "epsilon": format_epsilon(release.epsilon),
         "delta": privacy["delta"],
@@ -302,8 +304,9 @@ def _below(attribute: Attribute, depth: int) -> By:
     return By(attribute, level_grain(attribute, depth + 1))
 
 
-def _shown(table: ResultTable, question: Question, base: str) -> dict[str, Any]:
+def _shown(table: ResultTable, question: Question, base: str, private: bool) -> dict[str, Any]:
     """A table as the template shows it."""
+    marks = marks_of(private=private, estimate=table.estimate)
     drawn = len(table) if len(table) <= MOST_DRAWN else 0
     form = drawing_of(table).form if drawn else ""
     rows = _rows(table.first(SHOWN_ROWS), table, question, base)
@@ -318,7 +321,8 @@ def _shown(table: ResultTable, question: Question, base: str) -> dict[str, Any]:
         "estimate_words": ESTIMATE,
         "simultaneous": table.simultaneous,
         "note": table.note,
-        "spec": table_spec(table) if form and table.groups else None,
+        "spec": table_spec(table, marks) if form and table.groups else None,
+        "pale": list(dict.fromkeys(map(noise_words, table.measures.values()))),
         "form": form,
         "most_bars": MOST_BARS,
         "menus": _menus(rows, question),
@@ -349,17 +353,18 @@ def _measure(measure: Any, table: ResultTable) -> list[dict[str, Any]]:
     halves = measure.half_widths(table.row_confidence).tolist()
     lower, upper = (end.tolist() for end in measure.bounds(table.row_confidence))
     values = measure.values.tolist()
+    noisy = mostly_noise(measure, table.row_confidence).tolist()
     return [
         {
             "value": show_number(value, half),
             "bar": show_bar(value, half),
             "interval": " to ".join(show_ends(low, high, half)),
             "sort": float(value),
-            "noise": low <= 0 <= high,
+            "noise": noise,
             "estimate": bool(guess),
         }
-        for value, half, low, high, guess in zip(
-            values, halves, lower, upper, measure.estimates.tolist(), strict=True
+        for value, half, low, high, noise, guess in zip(
+            values, halves, lower, upper, noisy, measure.estimates.tolist(), strict=True
         )
     ]
 

@@ -25,6 +25,7 @@ from hushtable.schema import Edges, IntegerRange
 from hushtable.scratch import whole_file
 from hushtable.web.grain import default_grain
 from hushtable.web.question import By, Question
+from hushtable.web.wording import alike
 
 if TYPE_CHECKING:
     from hushtable.query.answer import Answer
@@ -131,7 +132,7 @@ class _Findings:
             answer = ask()
             low, high = answer.interval()
         except HushError as problem:
-            self.refused.append((title, str(problem)))
+            self.refused.append((title, problem.plainly))
             return None
         value, half = float(answer.value), answer.law.half_width(0.95)
         ends = show_ends(float(low), float(high), half)
@@ -146,7 +147,7 @@ class _Findings:
         try:
             return self.release.sql(Question(self.release.schema.name, by=by).sql())
         except HushError as problem:
-            self.refused.append((title, str(problem)))
+            self.refused.append((title, problem.plainly))
             return None
 
     def _draw_attribute(self, attribute: Attribute) -> None:
@@ -216,6 +217,7 @@ class _Findings:
             "name": release.schema.name,
             "private": release.private,
             "privacy": privacy,
+            "alike": alike(release.schema),
             "epsilon": format_epsilon(release.epsilon),
             "mechanism": release.mechanism,
             "noise": release.manifest["noise"]["law"],

@@ -11,11 +11,11 @@ import numpy as np
 
 from hushtable.query.chart import ERROR, VALUE, table_spec
 from hushtable.query.drawing import Drawing, drawing_of
+from hushtable.web.wording import marks_of
 
 if TYPE_CHECKING:
     from hushtable.query.result import ResultTable
 
-NOT_PRIVATE = "Not private: made with injected randomness"
 MOST_ROWS = 150
 """Rows of numbers below a chart."""
 
@@ -63,7 +63,7 @@ def chart_of(title: str, table: ResultTable, *, private: bool, said: list[str]) 
         (labels, *shown, bool(pale))
         for labels, shown, pale in zip(_labels(drawing), words, noise.tolist(), strict=True)
     )
-    marks = [*([] if private else [NOT_PRIVATE]), *(["Estimate"] if table.estimate else [])]
+    marks = marks_of(private=private, estimate=table.estimate)
     return Chart(
         title,
         _image(table_spec(table), marks),

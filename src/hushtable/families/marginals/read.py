@@ -255,10 +255,11 @@ class MarginalsReader:
         near = sorted(self.tables, key=lambda table: -len(set(table.axes) & set(axes)))[:_NAMED]
         listed = ", ".join(table.name(self.schema) for table in near)
         joined = " together" if len(axes) > 1 else ""
+        line = f"no table of this release tells {names}{joined} as finely as asked"
         raise BeyondTablesError(
-            f"no table of this release tells {names}{joined} as finely as asked;"
-            f" the nearest: {listed}; a model of the tables gives an estimate: estimate=True,"
-            " or --estimate"
+            f"{line}; the nearest: {listed}; a model of the tables gives an estimate:"
+            " estimate=True, or --estimate",
+            plainly=f"N{line[1:]}. The nearest: {listed}.",
         )
 
     # ── what a model of the tables tells ─────────────────────────────────────────────────────────

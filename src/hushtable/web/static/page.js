@@ -27,7 +27,7 @@ function fitted(spec) {
   const { data, ...rest } = spec;
   const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line");
   const config = {
-    background: null, view: { stroke: line },
+    background: colour("--ground"), view: { stroke: line },
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: 160 },
     legend: { labelColor: ink, titleColor: ink }, title: { color: ink, subtitleColor: soft, limit: 600 },
   };
