@@ -186,7 +186,7 @@ COUNTING = [
     ),
     Mutant(
         "a salt that is written into the statement",
-        "kernel/counting/encoding/statement.py",
+        "kernel/counting/people.py",
         '{"salt": salt}',
         '{"salt": SALT}',
         (SECRET,),
