@@ -64,6 +64,12 @@ def test_forward_is_the_matrix_along_any_axis(
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
+def test_forward_of_every_single_row_is_the_matrix(transform: AxisTransform) -> None:
+    single = np.eye(transform.size, dtype=np.int64)
+    np.testing.assert_array_equal(transform.forward(single, 0), transform.matrix())
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
 def test_the_inverse_is_the_exact_estimator(transform: AxisTransform) -> None:
     """Plain inversion, mean subtraction and Equation 5, or least squares by elimination."""
     exact = cases.estimator(transform).astype(np.float64)

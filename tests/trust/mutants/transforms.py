@@ -317,7 +317,7 @@ TRANSFORMS = [
         "kernel/maps/haar.py",
         "right *= -2",
         "right *= -1",
-        (f"{ESTIMATES}::test_forward_is_the_matrix_along_any_axis",),
+        (f"{ESTIMATES}::test_forward_of_every_single_row_is_the_matrix",),
     ),
     Mutant(
         "compiled siblings compared without their number",
