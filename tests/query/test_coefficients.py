@@ -150,7 +150,7 @@ pieces = st.sampled_from([1, 7, 50, 2**22])
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(questions(), pieces)
 def test_a_count_and_its_variance_are_those_of_the_matrices(
     question: tuple[Explicit, Boxes], piece: int
@@ -184,7 +184,7 @@ def test_a_law_has_every_weight_as_often_as_it_occurs(
     assert found == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), questions(most=3), pieces, st.sampled_from([0, 8]))
 def test_groups_in_any_order_are_counts_of_their_parts(
     data: st.DataObject, question: tuple[Explicit, Boxes], piece: int, few: int
