@@ -168,6 +168,18 @@ class Exposure:
         per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
         return per_row * self.max_rows
 
+    def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """The same for the sum of squared changes, by what one row can change in squares.
+
+        Rows may all change the same: k of them change k times as much, and in squares k² times. No
+        more is possible. What a person changes is Σ mᵢaᵢ − Σ nᵢaᵢ, where aᵢ is what a row in the
+        cell i changes, and Σ mᵢ and Σ nᵢ are at most k. Its sum of squares is a convex function of
+        the numbers of rows, so it is largest at a corner: where either sum is all in one cell, or
+        nothing.
+        """
+        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
+        return per_row * self.max_rows**2
+
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """What to divide a number by, so that one person's change of it costs ε."""
         return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
