@@ -1,6 +1,6 @@
 """Squares of what one row can change: for noise whose cost grows with them, as Gaussian noise's.
 
-Noise of the variance s²·factor² on every coefficient costs Δ²/(2s²) of zero-concentrated privacy
+Gaussian noise with σ² = s²·factor² on every coefficient costs Δ²/(2s²) of zero-concentrated privacy
 (M. Bun, T. Steinke. Concentrated differential privacy: simplifications, extensions, and lower
 bounds. TCC 2016), where Δ² is the largest Σ (change / factor)² between neighbours. With a and b the
 coefficients, each over its factor, of one row in either of two cells, that is
