@@ -28,6 +28,7 @@ PUBLIC_MAPS = {
     "rules",
     "slabs",
     "splits",
+    "squared",
     "structure",
     "tents",
     "thresholds",

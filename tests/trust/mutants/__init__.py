@@ -27,6 +27,7 @@ from .privbayes import PRIVBAYES
 from .privtree import PRIVTREE
 from .proxies import PROXIES
 from .sparse import SPARSE
+from .squares import SQUARES
 from .transforms import READING_WEIGHTS, TRANSFORMS
 from .wavelets import MECHANISMS
 
@@ -40,6 +41,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *PAYING,
     *TRANSFORMS,
     *READING_WEIGHTS,
+    *SQUARES,
     *MECHANISMS,
     *RANDOMNESS,
     *SAMPLERS,

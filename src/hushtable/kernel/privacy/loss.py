@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from hushtable.errors import OptionError
 
@@ -43,6 +43,8 @@ _RATIO_DIGITS = 200
 LARGEST_SCALE = 2**55
 
 EpsilonLike = str | int | float | Decimal | Fraction
+
+_Change = TypeVar("_Change", int, Fraction)
 
 
 def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
@@ -157,7 +159,7 @@ class Exposure:
         if self.max_rows < 1:
             raise OptionError("max_rows must be at least 1")
 
-    def sensitivity(self, *, entering: int, moving: int) -> int:
+    def sensitivity(self, *, entering: _Change, moving: _Change) -> _Change:
         """Turn what one row can change into what one person can change.
 
         `entering` bounds the change when a row appears or disappears, `moving` when a row changes
@@ -167,6 +169,16 @@ class Exposure:
         """
         per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
         return per_row * self.max_rows
+
+    def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """Turn what one row can change in squares into what one person can.
+
+        k rows may all change the same: k times as much, and k² times in squares. No more is
+        possible. A person changes Σ mᵢaᵢ − Σ nᵢaᵢ, where aᵢ is what a row in the cell i changes,
+        and Σ mᵢ and Σ nᵢ are at most k. The sum of squares is a convex function of the numbers mᵢ
+        and nᵢ, so it is largest at a corner: where either k rows are in one cell, or none is.
+        """
+        return self.sensitivity(entering=entering, moving=moving) * self.max_rows
 
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """What to divide a number by, so that one person's change of it costs ε."""
