@@ -144,6 +144,13 @@ def check_scale(scale: Fraction) -> Fraction:
     return scale
 
 
+def check_variance(sigma_squared: Fraction) -> Fraction:
+    """The variance, unless noise of it would not fit."""
+    if sigma_squared > LARGEST_SCALE**2:
+        raise OptionError("rho is so small that noise would not fit 64-bit integers")
+    return sigma_squared
+
+
 @dataclass(frozen=True)
 class Exposure:
     """How much of the table one privacy unit can change: the relation and the rows a person has."""
@@ -171,6 +178,20 @@ class Exposure:
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """What to divide a number by, so that one person's change of it costs ε."""
         return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
+
+    def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """The same for sums of squares, as `sensitivity` for sums.
+
+        The changes of several rows may all point the same way: their lengths add up, so that the
+        square of k rows is k² times that of one.
+        """
+        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
+        return per_row * self.max_rows**2
+
+    def sigma_squared(self, rho: Fraction, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """The variance of Gaussian noise, over factor², that makes one person's change cost ρ."""
+        squared = self.squared_sensitivity(entering=entering, moving=moving)
+        return check_variance(squared / (2 * rho))
 
     def noise(self, epsilon: Fraction, *, entering: int, moving: int) -> DiscreteLaplace:
         """The noise that makes one person's change cost ε."""
