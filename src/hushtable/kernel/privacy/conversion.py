@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from decimal import (
     ROUND_CEILING,
     ROUND_FLOOR,
+    ROUND_HALF_EVEN,
     Context,
     Decimal,
     DivisionByZero,
@@ -51,7 +52,7 @@ from hushtable.kernel.privacy.loss import EpsilonLike, format_epsilon, parse_eps
 from hushtable.kernel.privacy.measures import DIGITS
 
 
-def _rounding(direction: str | None, digits: int) -> Context:
+def _rounding(direction: str, digits: int) -> Context:
     """Arithmetic in which what is too large is infinite, and too small the smallest number."""
     traps = [InvalidOperation, DivisionByZero]
     return Context(prec=digits, rounding=direction, Emin=-999, Emax=9999, traps=traps)
@@ -59,12 +60,12 @@ def _rounding(direction: str | None, digits: int) -> Context:
 
 UPWARDS = _rounding(ROUND_CEILING, 100)
 DOWNWARDS = _rounding(ROUND_FLOOR, 100)
-_ROUGHLY = _rounding(None, 40)
+_ROUGHLY = _rounding(ROUND_HALF_EVEN, 30)
 
 # α − 1 is looked for between these, by so many halvings of the ratio of its bounds. A relative
 # error of x in it costs about x² of the result.
 _LEAST, _MOST = Decimal("1e-60"), Decimal("1e300")
-_HALVINGS = 60
+_HALVINGS = 48
 
 _SHOWN = 4
 _USUAL = (Fraction(1, 10**6), Fraction(1, 10**9))
@@ -174,9 +175,9 @@ def _epsilon_at(beta: Decimal, rho: Fraction, delta: Fraction) -> Decimal:
     """αρ + ln(1−1/α) + (ln(1/δ) − ln α)/(α−1), or more."""
     low, high, ratio = _order(beta)
     with localcontext(DOWNWARDS):
-        least = _ln_below(low) + _ln_below(_decimal(delta))
+        most = -(_ln_below(low) + _ln_below(_decimal(delta)))
     with localcontext(UPWARDS):
-        return high * _decimal(rho) + ratio - least / beta
+        return high * _decimal(rho) + ratio + most / beta
 
 
 def _delta_at(beta: Decimal, rho: Fraction, epsilon: Fraction) -> Decimal:
