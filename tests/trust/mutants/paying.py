@@ -80,15 +80,15 @@ SCALES = [
     Mutant(
         "max_rows not in the scale",
         "kernel/privacy/loss.py",
-        "return per_row * self.max_rows",
-        "return per_row",
+        "return self.max_rows * self._of_row",
+        "return self._of_row",
         (VALUES, f"{EXACT}::test_noisy_counts_lose_epsilon_and_never_more"),
     ),
     Mutant(
         "neighbours swapped in the scale",
         "kernel/privacy/loss.py",
-        'per_row = entering if self.neighbours == "add-remove"',
-        'per_row = entering if self.neighbours == "replace-one"',
+        'return entering if self.neighbours == "add-remove"',
+        'return entering if self.neighbours == "replace-one"',
         (VALUES, f"{EXACT}::test_noisy_counts_lose_epsilon_and_never_more"),
     ),
     Mutant(

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from hushtable.errors import OptionError
 
@@ -41,6 +41,8 @@ _RATIO_DIGITS = 200
 
 # Noise of a larger scale would not fit 64-bit integers with certainty.
 LARGEST_SCALE = 2**55
+
+Change = TypeVar("Change", int, Fraction)
 
 EpsilonLike = str | int | float | Decimal | Fraction
 
@@ -172,21 +174,22 @@ class Exposure:
         on either side (fewer rows, or rows that the schema drops) enter or leave, so each of the
         at most max_rows pairs costs the larger of the two.
         """
-        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
-        return per_row * self.max_rows
+        return self.max_rows * self._of_row(entering, moving)
 
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """What to divide a number by, so that one person's change of it costs ε."""
         return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
 
     def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
-        """The same for sums of squares, as `sensitivity` for sums.
+        """The same for squares of changes, `entering` and `moving` among them.
 
         The changes of several rows may all point the same way: their lengths add up, so that the
         square of k rows is k² times that of one.
         """
-        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
-        return per_row * self.max_rows**2
+        return self.max_rows**2 * self._of_row(entering, moving)
+
+    def _of_row(self, entering: Change, moving: Change) -> Change:
+        return entering if self.neighbours == "add-remove" else max(entering, moving)
 
     def sigma_squared(self, rho: Fraction, *, entering: Fraction, moving: Fraction) -> Fraction:
         """The variance of Gaussian noise, over factor², that makes one person's change cost ρ."""
