@@ -18,8 +18,11 @@ from hushtable.kernel.privacy.conversion import (
     Guarantee,
     delta_above,
     epsilon_above,
+    exp_above,
     format_delta,
     guarantees,
+    ln_above,
+    ln_below,
     parse_delta,
     rho_below,
 )
@@ -121,6 +124,14 @@ def few_digits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(UPWARDS, "prec", 3)
     monkeypatch.setattr(DOWNWARDS, "prec", 3)
     yield
+
+
+@pytest.mark.usefixtures("few_digits")
+def test_logarithms_and_exponentials_are_beyond_the_truth() -> None:
+    exact = Context(prec=60)
+    for number in (Decimal(3**i) / 7 ** (i % 11) for i in range(-20, 20)):
+        assert ln_below(number) < exact.ln(number) < ln_above(number)
+        assert exp_above(exact.ln(number)) > number
 
 
 MANY = [Fraction(3**i, 7 ** (i // 2 + 2)) for i in range(0, 40, 5)]

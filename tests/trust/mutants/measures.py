@@ -12,6 +12,7 @@ _GAUSSIAN = (f"{MEASURES}::test_gaussian_noise_on_integers_costs_its_price",)
 _COVERED = (f"{COMPOSITION}::test_an_account_covers_every_pair_of_neighbours",)
 _PAID = (f"{MEASURES}::test_an_amount_pays_for_what_is_asked_and_hardly_more",)
 _OUTWARDS = (f"{CONVERSION}::test_every_step_is_rounded_outwards",)
+_LOGARITHMS = (f"{CONVERSION}::test_logarithms_and_exponentials_are_beyond_the_truth",)
 _DELTA = (f"{CONVERSION}::test_delta_is_that_of_the_formula_rounded_upwards",)
 _EPSILON = (f"{CONVERSION}::test_epsilon_is_the_least_that_the_formula_covers",)
 _RHO = (f"{CONVERSION}::test_rho_is_the_largest_that_the_formula_covers",)
@@ -130,13 +131,6 @@ PRICES = [
         (f"{MEASURES}::test_noise_that_would_not_fit_is_refused",),
     ),
     Mutant(
-        "one of two parts free in rho",
-        "kernel/privacy/account.py",
-        "rival.spent)[-self.counted :]",
-        "rival.spent)[-1:]",
-        _COVERED,
-    ),
-    Mutant(
         "an account of rho that says epsilon",
         "kernel/privacy/account.py",
         "self.measure = partition.parent.measure",
@@ -157,15 +151,15 @@ CONVERSIONS = [
     Mutant(
         "the factor (1-1/alpha)^alpha left out of delta",
         _CONVERSION,
-        "(high * _decimal(rho) - least + ratio) - _ln_below(low)",
-        "(high * _decimal(rho) - least) - _ln_below(beta)",
+        "(high * _decimal(rho) - least + ratio) - ln_below(low)",
+        "(high * _decimal(rho) - least) - ln_below(beta)",
         _DELTA,
     ),
     Mutant(
         "the factor 1/alpha forgotten twice in delta",
         _CONVERSION,
-        "+ ratio) - _ln_below(low))",
-        "+ ratio) - 2 * _ln_below(low))",
+        "+ ratio) - ln_below(low))",
+        "+ ratio) - 2 * ln_below(low))",
         _DELTA,
     ),
     Mutant(
@@ -242,22 +236,22 @@ CONVERSIONS = [
         "logarithms above that may be below",
         _CONVERSION,
         "UPWARDS.next_plus(UPWARDS.ln(number))",
-        "UPWARDS.next_minus(UPWARDS.ln(number))",
-        _OUTWARDS,
+        "UPWARDS.ln(number)",
+        _LOGARITHMS,
     ),
     Mutant(
         "logarithms below that may be above",
         _CONVERSION,
         "DOWNWARDS.next_minus(DOWNWARDS.ln(number))",
-        "DOWNWARDS.next_plus(DOWNWARDS.ln(number))",
-        _OUTWARDS,
+        "DOWNWARDS.ln(number)",
+        _LOGARITHMS,
     ),
     Mutant(
         "exponentials that may be below",
         _CONVERSION,
         "UPWARDS.next_plus(UPWARDS.exp(number))",
-        "UPWARDS.next_minus(UPWARDS.exp(number))",
-        _OUTWARDS,
+        "UPWARDS.exp(number)",
+        _LOGARITHMS,
     ),
     Mutant(
         "arithmetic upwards that goes downwards",
@@ -276,31 +270,40 @@ CONVERSIONS = [
     Mutant(
         "the negative part of epsilon rounded downwards",
         _CONVERSION,
-        """        most = -(_ln_below(low) + _ln_below(_decimal(delta)))
+        """        most = -(ln_below(low) + ln_below(_decimal(delta)))
     with localcontext(UPWARDS):
         return""",
-        """        most = -(_ln_below(low) + _ln_below(_decimal(delta)))
+        """        most = -(ln_below(low) + ln_below(_decimal(delta)))
         return""",
+        _OUTWARDS,
+    ),
+    Mutant(
+        "epsilon rounded upwards before delta",
+        _CONVERSION,
+        """    with localcontext(DOWNWARDS):
+        least = _decimal(epsilon)""",
+        """    with localcontext(UPWARDS):
+        least = _decimal(epsilon)""",
         _OUTWARDS,
     ),
     Mutant(
         "the order rounded to one side for all",
         _CONVERSION,
-        "        return low, 1 + beta, _ln_above(beta / low)",
-        "        return 1 + beta, 1 + beta, _ln_above(beta / (1 + beta))",
+        "        return low, 1 + beta, ln_above(beta / low)",
+        "        return 1 + beta, 1 + beta, ln_above(beta / (1 + beta))",
         _OUTWARDS,
     ),
     Mutant(
         "the samplers' distance of one of two tables in delta",
         _CONVERSION,
-        "(1 + _exp_above(_decimal(epsilon)))",
-        "_exp_above(_decimal(epsilon))",
+        "(1 + exp_above(_decimal(epsilon)))",
+        "exp_above(_decimal(epsilon))",
         _DISTANCE,
     ),
     Mutant(
         "the samplers' distance not multiplied by e^epsilon in delta",
         _CONVERSION,
-        "(1 + _exp_above(_decimal(epsilon)))",
+        "(1 + exp_above(_decimal(epsilon)))",
         "2",
         _DISTANCE,
     ),

@@ -175,7 +175,7 @@ def _epsilon_at(beta: Decimal, rho: Fraction, delta: Fraction) -> Decimal:
     """αρ + ln(1−1/α) + (ln(1/δ) − ln α)/(α−1), or more."""
     low, high, ratio = _order(beta)
     with localcontext(DOWNWARDS):
-        most = -(_ln_below(low) + _ln_below(_decimal(delta)))
+        most = -(ln_below(low) + ln_below(_decimal(delta)))
     with localcontext(UPWARDS):
         return high * _decimal(rho) + ratio + most / beta
 
@@ -186,21 +186,21 @@ def _delta_at(beta: Decimal, rho: Fraction, epsilon: Fraction) -> Decimal:
     with localcontext(DOWNWARDS):
         least = _decimal(epsilon)
     with localcontext(UPWARDS):
-        return _exp_above(beta * (high * _decimal(rho) - least + ratio) - _ln_below(low))
+        return exp_above(beta * (high * _decimal(rho) - least + ratio) - ln_below(low))
 
 
 def _rho_at(beta: Decimal, epsilon: Fraction, delta: Fraction) -> Decimal:
     """(ε + (ln δ + ln α)/(α−1) − ln(1−1/α))/α, or less, if that is above zero."""
     low, high, ratio = _order(beta)
     with localcontext(DOWNWARDS):
-        least = _ln_below(low) + _ln_below(_decimal(delta))
+        least = ln_below(low) + ln_below(_decimal(delta))
         return (_decimal(epsilon) + least / beta - ratio) / high
 
 
 def _delta_of_eta(epsilon: Fraction, eta: Fraction) -> Decimal:
     """(1 + e^ε)·η, or more."""
     with localcontext(UPWARDS):
-        return (1 + _exp_above(_decimal(epsilon))) * _decimal(eta) if eta else Decimal(0)
+        return (1 + exp_above(_decimal(epsilon))) * _decimal(eta) if eta else Decimal(0)
 
 
 def _order(beta: Decimal) -> tuple[Decimal, Decimal, Decimal]:
@@ -208,7 +208,7 @@ def _order(beta: Decimal) -> tuple[Decimal, Decimal, Decimal]:
     with localcontext(DOWNWARDS):
         low = 1 + beta
     with localcontext(UPWARDS):
-        return low, 1 + beta, _ln_above(beta / low)
+        return low, 1 + beta, ln_above(beta / low)
 
 
 def _decimal(number: Fraction) -> Decimal:
@@ -219,15 +219,18 @@ def _decimal(number: Fraction) -> Decimal:
 # Decimal rounds these to the nearest number, whatever its context: the next is beyond the truth.
 
 
-def _ln_above(number: Decimal) -> Decimal:
+def ln_above(number: Decimal) -> Decimal:
+    """The logarithm of a number, or more."""
     return UPWARDS.next_plus(UPWARDS.ln(number))
 
 
-def _ln_below(number: Decimal) -> Decimal:
+def ln_below(number: Decimal) -> Decimal:
+    """The logarithm of a number, or less."""
     return DOWNWARDS.next_minus(DOWNWARDS.ln(number))
 
 
-def _exp_above(number: Decimal) -> Decimal:
+def exp_above(number: Decimal) -> Decimal:
+    """e to the power of a number, or more."""
     return UPWARDS.next_plus(UPWARDS.exp(number))
 
 
