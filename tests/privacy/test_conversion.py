@@ -140,7 +140,7 @@ def bounds() -> tuple[list[Fraction], list[Fraction]]:
     pairs = [(amount, delta) for amount in amounts for delta in DELTAS[::2]]
     above = [epsilon_above(amount, delta) for amount, delta in pairs]
     above += [delta_above(amount, 5 * amount, eta=ETA) for amount in amounts]
-    above += [delta_above(Fraction(1, 2), Fraction("100.1"), eta=NONE)]  # of four digits, one 1
+    above += [delta_above(Fraction(1, 2), Fraction("10.01"), eta=NONE)]  # of four digits
     return above, [rho_below(amount, delta, eta=NONE) for amount, delta in pairs]
 
 
