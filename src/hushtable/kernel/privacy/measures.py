@@ -99,8 +99,8 @@ class Measure(Enum):
 def root_below(square: Fraction) -> Fraction:
     """√square: exactly where that is a fraction, otherwise its first digits.
 
-    >>> root_below(Fraction(4, 9)), root_below(Fraction(2))
-    (Fraction(2, 3), Fraction(70710678118654, 50000000000000))
+    >>> root_below(Fraction(4, 9)), float(root_below(Fraction(2)))
+    (Fraction(2, 3), 1.414213562373095)
     """
     top, bottom = square.numerator, square.denominator
     root = Fraction(math.isqrt(top), math.isqrt(bottom))
