@@ -19,6 +19,7 @@ from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .marginals import MARGINALS
+from .measures import CONVERSIONS, PRICES
 from .mutant import ROOT, SOURCE, Mutant, run_tests
 from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
@@ -39,6 +40,8 @@ EVERY = 3
 MUTANTS: tuple[Mutant, ...] = (
     *SCALES,
     *PAYING,
+    *PRICES,
+    *CONVERSIONS,
     *TRANSFORMS,
     *READING_WEIGHTS,
     *SQUARES,

@@ -42,6 +42,8 @@ _RATIO_DIGITS = 200
 # Noise of a larger scale would not fit 64-bit integers with certainty.
 LARGEST_SCALE = 2**55
 
+Change = TypeVar("Change", int, Fraction)
+
 EpsilonLike = str | int | float | Decimal | Fraction
 
 _Change = TypeVar("_Change", int, Fraction)
@@ -146,6 +148,13 @@ def check_scale(scale: Fraction) -> Fraction:
     return scale
 
 
+def check_variance(sigma_squared: Fraction) -> Fraction:
+    """The variance, unless noise of it would not fit."""
+    if sigma_squared > LARGEST_SCALE**2:
+        raise OptionError("rho is so small that noise would not fit 64-bit integers")
+    return sigma_squared
+
+
 @dataclass(frozen=True)
 class Exposure:
     """How much of the table one privacy unit can change: the relation and the rows a person has."""
@@ -167,8 +176,7 @@ class Exposure:
         on either side (fewer rows, or rows that the schema drops) enter or leave, so each of the
         at most max_rows pairs costs the larger of the two.
         """
-        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
-        return per_row * self.max_rows
+        return self.max_rows * self._of_row(entering, moving)
 
     def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
         """Turn what one row can change in squares into what one person can.
@@ -183,6 +191,22 @@ class Exposure:
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """What to divide a number by, so that one person's change of it costs ε."""
         return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
+
+    def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """The same for squares of changes, `entering` and `moving` among them.
+
+        The changes of several rows may all point the same way: their lengths add up, so that the
+        square of k rows is k² times that of one.
+        """
+        return self.max_rows**2 * self._of_row(entering, moving)
+
+    def _of_row(self, entering: Change, moving: Change) -> Change:
+        return entering if self.neighbours == "add-remove" else max(entering, moving)
+
+    def sigma_squared(self, rho: Fraction, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """The variance of Gaussian noise, over factor², that makes one person's change cost ρ."""
+        squared = self.squared_sensitivity(entering=entering, moving=moving)
+        return check_variance(squared / (2 * rho))
 
     def noise(self, epsilon: Fraction, *, entering: int, moving: int) -> DiscreteLaplace:
         """The noise that makes one person's change cost ε."""
