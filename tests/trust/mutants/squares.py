@@ -221,11 +221,4 @@ SQUARES = [
         "Fraction(1)",
         (f"{SQUARED}::test_counts_of_parts",),
     ),
-    Mutant(
-        "rows of a person that add up in squares",
-        "kernel/privacy/loss.py",
-        "self.sensitivity(entering=entering, moving=moving) * self.max_rows",
-        "self.sensitivity(entering=entering, moving=moving)",
-        (f"{SQUARED}::test_people_of_several_rows",),
-    ),
 ]

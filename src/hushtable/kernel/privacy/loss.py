@@ -46,8 +46,6 @@ Change = TypeVar("Change", int, Fraction)
 
 EpsilonLike = str | int | float | Decimal | Fraction
 
-_Change = TypeVar("_Change", int, Fraction)
-
 
 def parse_epsilon(value: EpsilonLike, *, what: str = "epsilon") -> Fraction:
     """Read ε from its decimal text, exactly; a float counts as what it prints.
@@ -168,7 +166,7 @@ class Exposure:
         if self.max_rows < 1:
             raise OptionError("max_rows must be at least 1")
 
-    def sensitivity(self, *, entering: _Change, moving: _Change) -> _Change:
+    def sensitivity(self, *, entering: Change, moving: Change) -> Change:
         """Turn what one row can change into what one person can change.
 
         `entering` bounds the change when a row appears or disappears, `moving` when a row changes
@@ -178,6 +176,10 @@ class Exposure:
         """
         return self.max_rows * self._of_row(entering, moving)
 
+    def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
+        """What to divide a number by, so that one person's change of it costs ε."""
+        return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
+
     def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
         """Turn what one row can change in squares into what one person can.
 
@@ -185,18 +187,6 @@ class Exposure:
         possible. A person changes Σ mᵢaᵢ − Σ nᵢaᵢ, where aᵢ is what a row in the cell i changes,
         and Σ mᵢ and Σ nᵢ are at most k. The sum of squares is a convex function of the numbers mᵢ
         and nᵢ, so it is largest at a corner: where either k rows are in one cell, or none is.
-        """
-        return self.sensitivity(entering=entering, moving=moving) * self.max_rows
-
-    def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
-        """What to divide a number by, so that one person's change of it costs ε."""
-        return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
-
-    def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
-        """The same for squares of changes, `entering` and `moving` among them.
-
-        The changes of several rows may all point the same way: their lengths add up, so that the
-        square of k rows is k² times that of one.
         """
         return self.max_rows**2 * self._of_row(entering, moving)
 
