@@ -22,7 +22,7 @@ from hushtable.query.answer import (
 )
 from hushtable.query.extent import Extent
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
-from hushtable.query.reader import Estimates, LawTable, LazyLaws
+from hushtable.query.reader import Estimates, LawTable, LazyLaws, SharedLaws
 from hushtable.text import plain
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Measure:
     @property
     def note(self) -> str:
         """What the errors of some rows rest on, where it is more than others do."""
-        if isinstance(self.laws, LawTable):
+        if isinstance(self.laws, LawTable | SharedLaws):
             return ""
         notes = (getattr(law, "note", None) for law in self.held_laws)
         return next((note for note in notes if note), "")
@@ -107,17 +107,21 @@ class Measure:
         """The standard error of each row."""
         if isinstance(self.laws, LawTable):
             return np.sqrt(self.laws.together.variances[self.law_of_row])
+        if isinstance(self.laws, SharedLaws):
+            return np.sqrt(self.laws.variances(self._held[0]))[self._held[1]]
         return self._by_row([math.sqrt(law.variance) for law in self.held_laws])
 
     @property
     def estimates(self) -> NDArray[np.bool_]:
         """Which rows have an interval that is an estimate: it may hold less often than it says."""
-        if isinstance(self.laws, LawTable):
+        if isinstance(self.laws, LawTable | SharedLaws):
             return np.zeros(len(self.law_of_row), bool)
         return np.array([law.estimate for law in self.held_laws], bool)[self._held[1]]
 
     def half_widths(self, level: float) -> Floats:
         """Half the width of each row's interval."""
+        if isinstance(self.laws, SharedLaws):
+            return self.laws.half_widths(self._held[0], checked_confidence(level))[self._held[1]]
         return self._by_row([law.half_width(level) for law in self.held_laws])
 
     def bounds(self, level: float) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -125,6 +129,9 @@ class Measure:
         if isinstance(self.laws, LawTable):
             first, last = self.laws.together.ends(checked_confidence(level))
             return first[self.law_of_row], last[self.law_of_row]
+        if isinstance(self.laws, SharedLaws):
+            half = self.half_widths(level)
+            return unrounded(self.values, half, half)
         laws = self.held_laws
         if not any(hasattr(type(law), "ends") for law in laws):
             return self._around([margins_of(law, level) for law in laws])
