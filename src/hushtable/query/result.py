@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
+from hushtable.errors import QueryError, alternatives
 from hushtable.query.answer import (
     Answer,
     finite,
@@ -199,10 +200,48 @@ class ResultTable:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
 
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        """One row; the last is −1."""
-        place = range(len(self))[row]
-        return self._taken(np.array([place])).rows()[0]
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> ResultTable: ...
+
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+
+    def __getitem__(self, key: int | slice | str) -> dict[str, Any] | ResultTable | list[Any]:
+        """A row by its number (the last is −1), some rows as a table, or a column by its name.
+
+        Columns are the groups, the aggregates, and `stderr`, `lower`, `upper` of the only one.
+        """
+        if isinstance(key, str):
+            return self._column(key)
+        if isinstance(key, slice):
+            return self._taken(np.arange(len(self))[key])
+        if isinstance(key, bool) or not isinstance(key, int | np.integer):
+            raise QueryError("a table has rows by number, such as table[0], and columns by name")
+        if not -len(self) <= key < len(self):
+            raise IndexError(f"the table has {len(self):,} rows")
+        return self._taken(np.array([range(len(self))[key]])).rows()[0]
+
+    def _column(self, name: str) -> list[Any]:
+        single = len(self.measures) == 1
+        taken = set(_KEYS) | {"lower", "upper"} if single else set(self.measures)
+        named = dict(zip(_beside(self.groups, taken), self.groups.values(), strict=True))
+        columns: dict[str, Callable[[], Any]] = {
+            key: partial(_plain, labels) for key, labels in named.items()
+        }
+        columns |= {key: partial(_finite, m.values) for key, m in self.measures.items()}
+        if single:
+            columns["value"] = partial(_finite, self.values)
+            columns["stderr"] = lambda: _finite(self.stderr)
+            columns["lower"] = lambda: _finite(self.bounds[0])
+            columns["upper"] = lambda: _finite(self.bounds[1])
+            columns["estimate"] = lambda: _plain(self.estimates)
+        if name not in columns:
+            raise QueryError(f"there is no column {name!r}; {alternatives(name, columns)}")
+        found: list[Any] = columns[name]()
+        return found
 
     @cached_property
     def only(self) -> Measure:

@@ -98,7 +98,7 @@ class Asking:
 
     def _axis(self, attribute: str) -> int:
         if not isinstance(attribute, str):
-            raise QueryError("name an attribute, such as 'age'")
+            raise QueryError(f"name an attribute, such as {self.schema.attributes[0].name!r}")
         return self.schema.index(attribute)
 
     def sql(
@@ -140,9 +140,7 @@ class Asking:
         """
         from hushtable.query.sql import parse_where
 
-        names = [
-            name for some in attributes for name in ([some] if isinstance(some, str) else some)
-        ]
+        names = [name for some in attributes for name in _names(some)]
         groups = tuple(Group(self._axis(name), None, name) for name in names)
         if len({group.axis for group in groups}) < len(groups):
             raise QueryError("an attribute is named twice")
@@ -169,6 +167,8 @@ class Asking:
         estimate: bool = False,
     ) -> ResultTable:
         """Answer a parsed question."""
+        if isinstance(row_cap, bool) or not isinstance(row_cap, int) or row_cap < 1:
+            raise QueryError("row_cap is a whole number of rows, such as 100_000")
         check_row_cap(query, self.schema, row_cap)
         table = answer_query(
             self._answering(estimate),
@@ -178,6 +178,15 @@ class Asking:
             simultaneous=simultaneous,
         )
         return replace(table, note=table.only.note or self.reader.note)
+
+
+def _names(some: str | Sequence[str]) -> Sequence[str]:
+    """One name, or several in a list or a tuple."""
+    if isinstance(some, str):
+        return [some]
+    if not isinstance(some, list | tuple):
+        raise QueryError("a table is of attributes by name: table('age', 'sex')")
+    return some
 
 
 def _note(law: NoiseLaw, reader: NotingReader) -> str:
