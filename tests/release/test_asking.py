@@ -12,11 +12,14 @@ import pytest
 import hushtable as ht
 from hushtable.errors import HushError, QueryError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.query.aggregate import Mean, Sum
 from hushtable.query.answer import Answer, show_bar, show_ends, show_number
+from hushtable.query.extent import clipping_of
 from hushtable.query.law import NoiseSum
 from hushtable.query.reader import LazyLaws
 from hushtable.query.result import Measure, ResultTable
 from hushtable.release import Release
+from hushtable.release.described import answer_dict
 from hushtable.schema import Schema
 
 SCHEMA = Schema.from_dict(
@@ -139,3 +142,42 @@ class _Rounded:
 
     def half_width(self, confidence: float) -> float:
         return 1e-12
+
+
+CLIPPED = "age is clipped to 10 … 14"
+
+
+def test_sums_and_means_say_to_what_values_are_clipped(release: Release) -> None:
+    for answer in (release.sum("age"), release.mean("age", "sex = 'F'"), release.quantile("age")):
+        assert answer.note == f"sum of noisy cells; {CLIPPED}"
+    assert release.count().note == release.share("age < 12").note == "sum of noisy cells"
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ("AVG(age)", CLIPPED),
+        ("100 * SUM(age) / COUNT(*)", CLIPPED),
+        ("COUNT(*), STDDEV(age)", CLIPPED),
+        ("COUNT(age)", ""),
+        ("COUNT(*) FILTER (WHERE age > 11)", ""),
+    ],
+)
+def test_statements_say_to_what_values_are_clipped(
+    release: Release, select: str, said: str
+) -> None:
+    table = release.sql(f"SELECT sex, {select} FROM t GROUP BY sex")
+    note = f"sum of noisy cells; {said}" if said else "sum of noisy cells"
+    assert table.to_dict()["note"] == answer_dict(table)["note"] == note
+    alone = release.sql(f"SELECT {select} FROM t")
+    assert answer_dict(alone)["note"] == note
+    assert (said in table._repr_html_()) and repr(table).endswith(said)
+    assert (CLIPPED in repr(table)) == bool(said)
+
+
+def test_values_that_are_not_clipped_say_nothing() -> None:
+    ranges = {"name": "x", "kind": "ordinal", "range": [0, 3]}
+    others = [{**ranges, "outside": outside} for outside in ("drop", "other")]
+    for attribute in others:
+        schema = Schema.from_dict({"name": "t", "budget": "9", "attribute": [attribute]})
+        assert clipping_of([Mean(0), Sum(0)], schema) == ""

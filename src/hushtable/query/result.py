@@ -182,6 +182,8 @@ class ResultTable:
     note: str = ""
     places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     """Where each row's group stands in the order of its column: labels alone do not tell."""
+    clipping: str = ""
+    """To which ends the values were clipped that sums, means and quantiles are of."""
     covered: int | None = None
     """How many rows simultaneous intervals must cover: also those that LIMIT left out."""
 
@@ -283,6 +285,11 @@ class ResultTable:
     def estimate(self) -> bool:
         """Whether some row's interval is an estimate."""
         return bool(self.estimates.any())
+
+    @property
+    def whole_note(self) -> str:
+        """Where values and errors come from, and to which ends values were clipped."""
+        return "; ".join(filter(None, (self.note, self.clipping)))
 
     @property
     def level(self) -> str:
@@ -399,7 +406,7 @@ class ResultTable:
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "estimate": self.estimate,
-            "note": self.note,
+            "note": self.whole_note,
         }
 
     def to_arrow(self) -> pyarrow.Table:
@@ -458,7 +465,8 @@ class ResultTable:
         lines = [list(line) for line in zip(*columns, strict=True)]
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)
-        return text + (f"\n… {hidden} more rows" if hidden else "")
+        more = [f"… {hidden} more rows"] if hidden else []
+        return "\n".join([text, *more, *([plain(self.clipping)] if self.clipping else [])])
 
     def _repr_html_(self) -> str:
         from hushtable.query.html import table_html

@@ -10,6 +10,7 @@ from hushtable.errors import QueryError
 from hushtable.query.aggregate import Aggregate, Arithmetic, Count, Mean, Quantile, Sum
 from hushtable.query.answer import Answer, Draws, Source
 from hushtable.query.answering import answer_query
+from hushtable.query.extent import clipping_of
 from hushtable.query.grouping import Group, Query, check_row_cap
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Answering, ModelReader, NotingReader
@@ -94,7 +95,8 @@ class Asking:
         rows = parse_where(where or "", self.schema)
         answer = statistic(self._answering(estimate), self.schema, aggregate, rows)
         source = answer.source and answer.source.drawn_as(self.draws)
-        return replace(answer, note=_note(answer.law, self.reader), source=source)
+        said = _note(answer.law, self.reader), clipping_of([aggregate], self.schema)
+        return replace(answer, note="; ".join(filter(None, said)), source=source)
 
     def _axis(self, attribute: str) -> int:
         if not isinstance(attribute, str):
