@@ -160,12 +160,14 @@ def check_answer(
     theirs = [tuple(map(plain, row)) for row in db.execute(question.theirs).fetchall()]
     groups, exact = len(query.selected), [is_exact(asked[name]) for name in found.measures]
 
-    def sure(row: tuple[Any, ...]) -> list[Any]:
-        return [one for one, known in zip(row[groups:], exact, strict=True) if known]
+    def key(row: tuple[Any, ...], values: list[Any]) -> tuple[str, list[float]]:
+        """A total has the labels of a group without any: then its values tell them apart."""
+        digits = [_short(one) for one, known in zip(values, exact, strict=True) if known]
+        return repr((row[:groups], *digits)), [math.inf if one is None else one for one in values]
 
     if not question.ordered:
-        mine.sort(key=lambda row: repr((row[:groups], *(_short(bar[0]) for bar in sure(row)))))
-        theirs.sort(key=lambda row: repr((row[:groups], *map(_short, sure(row)))))
+        mine.sort(key=lambda row: key(row, [value for value, *_ in row[groups:]]))
+        theirs.sort(key=lambda row: key(row, list(row[groups:])))
     assert len(mine) == len(theirs), question
     for one, two in zip(mine, theirs, strict=True):
         assert one[:groups] == two[:groups], (question, one, two)
