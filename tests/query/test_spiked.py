@@ -10,6 +10,7 @@ import pytest
 
 from hushtable.families.linear.read import spiked
 from hushtable.families.linear.read.coefficients import NoisyCoefficients
+from hushtable.families.linear.read.spiked import AxisKinds, SpikedLaws
 from hushtable.families.linear.read.transforms import ProductReading, reading_of
 from hushtable.families.linear.tents_reading import TentsReading
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Product, Tents, Tree
@@ -130,6 +131,20 @@ def _values(each: list[tuple[float, DiscreteLaplace]]) -> tuple[np.ndarray, np.n
         chances = np.multiply.outer(chances, (1 - alpha) / (1 + alpha) * alpha ** abs(numbers))
         chances = chances.reshape(-1)
     return places, chances
+
+
+@pytest.mark.parametrize("reach", np.arange(0.55, 8, 0.2).tolist())
+def test_classes_of_continuous_noise_reach_as_far_as_discrete_noise(reach: float) -> None:
+    """One noise alone: just below a whole number, a continuous one would be short."""
+    one = np.ones(1)
+    kinds = AxisKinds.of_one(one, one, 0 * one)
+    noise = DiscreteLaplace(Fraction(1))
+    laws = SpikedLaws(noise, (kinds,), (1,), Fraction(1))
+    miss = float(np.exp(-reach))
+    half = laws._by_class((np.zeros(1, np.intp),), miss).item()
+    alpha = np.exp(-1)
+    assert 2 * alpha ** (np.floor(half) + 1) / (1 + alpha) <= miss
+    assert half <= reach + 1.6
 
 
 @pytest.mark.parametrize(
