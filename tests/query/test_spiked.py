@@ -31,6 +31,7 @@ def exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_sum, "_MANY_RARE", 10**9)
     monkeypatch.setattr(NoisyCoefficients, "_are_many", lambda *_: False)
     monkeypatch.setattr(spiked, "_FEW", 0)
+    monkeypatch.setattr(spiked, "_FEW_MIXED", 0)
 
 
 def grouped(
@@ -199,6 +200,8 @@ def test_a_measure_asks_for_the_laws_of_its_rows_at_once() -> None:
 
 def test_few_groups_are_answered_one_by_one() -> None:
     assert not isinstance(grouped((Tents(40, 3),), (0,), Fraction(256)).laws, SharedLaws)
+    mixed = (Tents(600, 7, 8), Identity(3))
+    assert not isinstance(grouped(mixed, (0,), Fraction(256)).laws, SharedLaws)
     many = grouped((Tents(40, 3), Tents(30, 2)), (0, 1), Fraction(256))
     assert isinstance(many.laws, SharedLaws)
     assert len(many.laws) == len(list(product(range(40), range(30))))

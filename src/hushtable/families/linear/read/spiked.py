@@ -39,8 +39,9 @@ from hushtable.query.law import NoiseLaw, NoiseSum
 from hushtable.query.law.gathered import Sizes
 from hushtable.query.reader import SharedLaws
 
-# So few laws are inverted one by one.
-_FEW = 512
+# So few laws are inverted one by one; more of them where the second bound would be needed, which
+# gives away up to a tenth where few cells are summed.
+_FEW, _FEW_MIXED = 512, 1024
 # The shares of the one weight in a class differ by this at most, unless there are too many classes.
 _STEP = 1 / 256
 _MOST_CLASSES = 512
@@ -242,6 +243,9 @@ def shared_laws(
         if kinds is None:
             return None
         axes.append(kinds)
+    largest = math.prod(float(kinds.tops[kinds.top > 0].min(initial=1.0)) for kinds in axes)
+    if largest < _MOSTLY and math.prod(map(len, firsts.values())) <= _FEW_MIXED:
+        return None
     order = [*firsts, *(i for i in range(len(axes)) if i not in firsts)]
     sizes = tuple(len(axes[i].gains) for i in order)
     factors = {factor for _, factor in reading.product.blocks()}
