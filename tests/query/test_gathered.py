@@ -87,6 +87,11 @@ def test_doubts_have_at_least_the_moments_of_the_difference(weights: np.ndarray)
         assert true <= bound * (1 + 1e-6) + 1e-12
 
 
+def test_more_weights_than_64_bits_can_count() -> None:
+    many = Sizes.alike(2**40) * Sizes.alike(2**40)
+    assert list(many.terms()) == [(1.0, 2**80)]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_gathered_sums_reach_as_far_as_exact_ones(seed: int) -> None:
     random = np.random.default_rng(seed)

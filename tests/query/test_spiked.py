@@ -16,7 +16,7 @@ from hushtable.families.linear.tents_reading import TentsReading
 from hushtable.kernel.maps import AxisTransform, Haar, Identity, Product, Tents, Tree
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, CodeSet
-from hushtable.query.law import noise_sum
+from hushtable.query.law import NoiseSum, noise_sum
 from hushtable.query.reader import Estimates, SharedLaws
 from hushtable.query.result import Measure
 
@@ -64,6 +64,9 @@ CASES: tuple[tuple[Axes, tuple[int, ...], int, float], ...] = (
     ((TREE, Tents(200, 8)), (0, 1), 300, 0.02),
     ((TREE, Tents(200, 8)), (1,), 300, 0.06),
     ((Haar(6), Tents(200, 8)), (0, 1), 300, 0.02),
+    ((Tents(11, 2), Tents(11, 2), Tents(11, 2), Identity(20)), (0, 1, 2), 50, 0.001),
+    ((Tents(6, 2, 2), Tents(6, 2, 2), Tents(6, 2, 2), Tents(6, 2, 2)), (0, 1, 2, 3), 50, 0.15),
+    ((Tents(100, 8, 9), Tents(50, 4), Identity(2)), (0, 1), 50, 0.001),
 )
 
 
@@ -102,7 +105,7 @@ def test_no_half_width_is_short(
     """The chance that noise goes further is added up over all values that it can have."""
     if by_class:  # as if the largest weight told nothing
         monkeypatch.setattr(spiked, "_MOSTLY", 2)
-        nothing = staticmethod(lambda places, *_: np.full(len(places[0]), np.inf))
+        nothing = staticmethod(lambda places, *_: (np.full(len(places[0]), np.inf),) * 2)
         monkeypatch.setattr(spiked.SpikedLaws, "_by_largest", nothing)
     laws = shared(grouped(axes, cut, Fraction(scale)))
     for confidence in (0.5, 0.8, 0.95, 0.99, 0.999):
@@ -140,7 +143,7 @@ def test_classes_of_continuous_noise_reach_as_far_as_discrete_noise(reach: float
     one = np.ones(1)
     kinds = AxisKinds.of_one(one, one, 0 * one)
     noise = DiscreteLaplace(Fraction(1))
-    laws = SpikedLaws(noise, (kinds,), (1,), Fraction(1))
+    laws = SpikedLaws(noise, (kinds,), (1,), Fraction(1), lambda _: NoiseSum.of(noise))
     miss = float(np.exp(-reach))
     half = laws._by_class((np.zeros(1, np.intp),), miss).item()
     alpha = np.exp(-1)

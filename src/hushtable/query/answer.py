@@ -17,8 +17,9 @@ ESTIMATE = "these intervals may hold less often than they say"
 """What it means that an interval is an estimate."""
 
 
-# Half widths up to this, or this part of the value, are what is left of sums that have no error.
-_NOTHING, _ROUNDING = 1e-11, 1e-11
+# What is left of sums that have no error: up to the first of these, where that is nothing of the
+# value; and the last bits of values, however large.
+_NOTHING, _LITTLE, _LAST_BITS = 1e-11, 1e-9, 1e-14
 
 Draws = frozenset[tuple[str, ...]] | None
 """The draws of the noise, where they are known to be unlike all others."""
@@ -194,7 +195,11 @@ def show_number(
 
 def _is_rounding(half: float, value: float) -> bool:
     """Whether a half width is none, but for the last bits of a sum."""
-    return half <= max(_NOTHING, _ROUNDING * abs(value)) if math.isfinite(value) else half == 0
+    size = abs(value)
+    if not math.isfinite(size):
+        return half == 0
+    unseen = half <= _NOTHING and (size < half or half <= _LITTLE * size)
+    return unseen or half <= _LAST_BITS * size
 
 
 def show_ends(low: float, high: float, half: float) -> tuple[str, str]:

@@ -75,8 +75,8 @@ class Sizes:
 
     def terms(self) -> Iterable[tuple[float, int]]:
         """The sizes that stand for the classes, and how often each occurs."""
-        counts = np.rint(self.counts).astype(np.int64)
-        return zip(self.stand_ins.tolist(), counts.tolist(), strict=True)
+        counts = map(int, np.rint(self.counts).tolist())  # there may be more than 64 bits hold
+        return zip(self.stand_ins.tolist(), counts, strict=True)
 
     def doubts(self) -> Iterable[tuple[float, float]]:
         """Weights of noises that reach at least as far as D, and how many there are of each."""

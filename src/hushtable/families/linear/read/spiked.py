@@ -2,7 +2,7 @@
 
 A single code under tents is weighed by its own coefficient, which makes up nine tenths of the
 variance or more, and by hundreds of others with a little each. In place of one inversion for each
-group there are two bounds; the smaller one holds.
+group there are two bounds, and the smaller one holds.
 
 Let b be the weights times the scales of their noises, and X = Σ b·N/scale.
 
@@ -17,6 +17,10 @@ Let b be the weights times the scales of their noises, and X = Σ b·N/scale.
    square at most M, which add up to r, is but for a chance of exp(−L) below that of as many equal
    weights as one likes, which add up to a little more than r + √(2rML) + ML. So groups fall
    into classes by the share of the one weight, and an inversion for each class is enough.
+
+Where groups are single codes along several axes of tents, the second bound would have a rest along
+each, and give away too much: groups for which the first one is not close are looked at by
+themselves.
 """
 
 from __future__ import annotations
@@ -52,6 +56,8 @@ _FINE = DiscreteLaplace(Fraction(2**16))
 _FRACTIONS, _BOUNDED = 1 / 500, 1 / 1000
 # Above this share of the variance, the largest weight alone tells enough of rare misses.
 _MOSTLY, _RARELY = 0.8, 0.1
+# Along several axes of tents, what the first bound may give away; the second would give away more.
+_ROOM = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +129,8 @@ class SpikedLaws:
     shape: tuple[int, ...]
     smallest: Fraction
     """The smallest scale factor of any coefficient."""
+    alone: Callable[[int], NoiseLaw]
+    """Each law by itself."""
 
     def half_widths(self, numbers: Integers, confidence: float) -> Floats:
         """A t for each law with P[|noise| ≤ t] ≥ confidence, hardly larger than it must be."""
@@ -130,7 +138,11 @@ class SpikedLaws:
         miss = 1 - confidence
         squares = self._product([axis.squares for axis in self.axes], places)
         top = self._product([axis.top for axis in self.axes], places)
-        found = self._by_largest(places, squares, top, miss)
+        found, room = self._by_largest(places, squares, top, miss)
+        if sum(not axis.sizes for axis in self.axes) > 1:
+            for one in np.flatnonzero(room > _ROOM).tolist():
+                found[one] = self.alone(int(numbers[one])).half_width(confidence)
+            return found * (1 + 1e-9)
         mixed = np.flatnonzero(top < (_MOSTLY if miss <= _RARELY else 1) * squares)
         if len(mixed):
             some = tuple(place[mixed] for place in places)
@@ -139,7 +151,8 @@ class SpikedLaws:
 
     def _by_largest(
         self, places: Sequence[Integers], squares: Floats, top: Floats, miss: float
-    ) -> Floats:
+    ) -> tuple[Floats, Floats]:
+        """The first bound, and by which part it may be too wide: one noise alone goes so far."""
         held = top > 0  # a group without codes has no noise
         largest = np.where(held, top, 1.0)
         ratio = np.zeros(len(top))
@@ -152,7 +165,7 @@ class SpikedLaws:
         log_moment[ratio >= 1] = np.inf
         few = math.log(2 / (1 + math.exp(-self.noise.times(self.smallest).rate)) / miss)
         found = float(self.noise.scale) * np.sqrt(largest) * (few + log_moment)
-        return np.asarray(np.where(held, found, 0.0))
+        return np.where(held, found, 0.0), np.where(held, log_moment / few, 0.0)
 
     def _by_class(self, places: Sequence[Integers], miss: float) -> Floats:
         spiked = sum(not axis.sizes for axis in self.axes)
@@ -254,7 +267,7 @@ def shared_laws(
     for i in order:  # the first class is contracted, and the kinds come last
         spread = np.tensordot(spread, axes[i].gains, axes=(0, 1))
     variances = spread.reshape(-1)
-    spiked = SpikedLaws(noise, tuple(axes[i] for i in order), sizes, min(factors))
+    spiked = SpikedLaws(noise, tuple(axes[i] for i in order), sizes, min(factors), law)
     return SharedLaws(math.prod(sizes), law, lambda some: variances[some], spiked.half_widths)
 
 
