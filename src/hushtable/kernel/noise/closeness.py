@@ -42,6 +42,7 @@ from itertools import pairwise
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
 from hushtable.kernel.maps.thresholds import descending_thresholds
+from hushtable.kernel.noise.gaussian import gaussian_tables
 from hushtable.kernel.noise.stretches import number_of_stretches
 from hushtable.kernel.noise.tables import geometric_tables, in_range, laplace_tables
 
@@ -59,6 +60,11 @@ _ROUNDING = Fraction(1, 2**190)
 def laplace_eta(scale: Fraction) -> Fraction:
     """Bound the total-variation distance between one Laplace draw and the ideal law."""
     return laplace_tables(scale).eta if in_range(scale) else EXACT_ETA
+
+
+def gaussian_eta(sigma_squared: Fraction) -> Fraction:
+    """Bound the total-variation distance between one Gaussian draw and the ideal law."""
+    return gaussian_tables(sigma_squared).eta
 
 
 def geometric_eta(scale: Fraction) -> Fraction:
