@@ -36,7 +36,8 @@ RARE = 1e-9
 class NoiseSum:
     """Σ weight · noise, over independent noises: the error of an answer that is a weighted sum.
 
-    Half widths cover at least as asked. Where all terms are alike they are the smallest that do.
+    Half widths cover at least as asked. Where all terms are alike they are the smallest that do, or
+    one more for Gaussian noise of a σ above 64; below a σ of 2, sums of it are treated as others.
     Others are about half a percent wider; where noise is rare but large, by up to 0.2 % of how far
     it reaches; and for misses rarer than 10⁻⁹, by what Chernoff's bound gives away.
     """
