@@ -5,6 +5,7 @@ table or at what was drawn, so η may be told, and is the same for neighbouring 
 
 **One draw.** Tables say themselves how close they are. A draw by `exact` has its exact law, unless
 it is beyond 2^62 and does not fit: at the largest scale, 2^55, with a chance of e^-128 < 2^-184.
+A Gaussian draw is made of proposals, and its η counts as many of them as are expected (`gaussian`).
 
 **Many draws.** Run the sampler and its ideal side by side and let each pair of draws agree as often
 as their laws allow. The results differ only if some pair does, so the distance is at most the η of
