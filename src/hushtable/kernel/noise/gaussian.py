@@ -245,7 +245,7 @@ def _settle(
     for k in range(len(open_draws)):
         i = open_draws[k]
         upper = (np.uint64(prefixes[i]) << np.uint64(48)) | (more[k, 0] >> np.uint64(16))
-        row = origin + (entries[prefixes[i]] >> 1) * 2
+        row = origin + (int(entries[prefixes[i]]) >> 1) * 2
         while row < len(thresholds) and passed(thresholds, row, upper, more[k, 1]):
             row += 1
         while row > 0 and not passed(thresholds, row - 1, upper, more[k, 1]):
