@@ -24,6 +24,8 @@ PEER_SIZE = 1 << 12
 PEER_SCALES = (1, 1000)
 ROUNDS = 25
 TURNS = 3
+# σ of Gaussian noise, beside Laplace noise of that scale and numpy's normal, rounded.
+SIGMAS = (1, 10, 1000, 100_000)
 TARGETS = {1: 6.0, 20: 6.0, 64: 6.0, 1000: 4.0, 100_000: 2.5}
 SPEED = "values/s"
 
@@ -33,8 +35,10 @@ def section(options: Options) -> Section:
     rounds, turns = (3, 1) if options.quick else (ROUNDS, TURNS)
     rows = [_beside_numpy(scale, least, rounds) for scale, least in TARGETS.items()]
     rows.append(_all_cores(20, rounds))
+    for sigma in SIGMAS:
+        rows += _gaussian(sigma, rounds)
     rows += _beside_peers(turns, rounds, options)
-    return Section("Noise: discrete Laplace, exact", rows)
+    return Section("Noise: discrete Laplace and Gaussian, exact", rows)
 
 
 def _beside_numpy(scale: int, least: float, rounds: int) -> Row:
@@ -50,6 +54,23 @@ def _beside_numpy(scale: int, least: float, rounds: int) -> Row:
     )  # fmt: skip
 
 
+def _gaussian(sigma: int, rounds: int) -> list[Row]:
+    generator = np.random.Generator(np.random.PCG64())
+    works = {
+        "numpy's normal, rounded, inexact": lambda: np.rint(
+            generator.normal(0.0, float(sigma), SIZE)
+        ).astype(np.int64),
+        "our Laplace": _drawing(sigma, SIZE),
+        "ours": _drawing(sigma**2, SIZE, bulk.add_gaussian),
+    }
+    best = in_turn(rounds, works, time.thread_time)
+    return [
+        Row(f"Gaussian, σ {sigma:,}, one core", SIZE / best["ours"], name, SIZE / best[name],
+            SPEED, Target(0.5, "≥") if name == "our Laplace" else None)
+        for name in list(works)[:2]
+    ]  # fmt: skip
+
+
 def _all_cores(scale: int, rounds: int) -> Row:
     """One chunk is drawn by one thread; eight keep every core busy."""
     one, many = _drawing(scale, SIZE), _drawing(scale, 8 * SIZE)
@@ -58,9 +79,11 @@ def _all_cores(scale: int, rounds: int) -> Row:
     return Row(f"scale {scale:,}, all cores", speeds[0], "ours on one core", speeds[1], SPEED)
 
 
-def _drawing(scale: int, size: int) -> Callable[[], None]:
+def _drawing(
+    scale: int, size: int, add: Callable[..., None] = bulk.add_laplace
+) -> Callable[[], None]:
     values, entropy = np.zeros(size, np.int64), SystemEntropy()
-    return lambda: bulk.add_laplace(values, Fraction(scale), entropy)
+    return lambda: add(values, Fraction(scale), entropy)
 
 
 def _beside_peers(turns: int, rounds: int, options: Options) -> list[Row]:
@@ -68,10 +91,16 @@ def _beside_peers(turns: int, rounds: int, options: Options) -> list[Row]:
     scales = ",".join(map(str, PEER_SCALES))
     scripts = {"opendp": OPENDP_NOISE, "diffprivlib": DIFFPRIVLIB_NOISE}
     ours, theirs, failed = dict.fromkeys(PEER_SCALES, 0.0), {}, {}
+    gaussian = dict(ours)
     for _ in range(turns):
         for scale in PEER_SCALES:
-            best = in_turn(rounds, {"ours": _drawing(scale, SIZE)}, time.thread_time)
-            ours[scale] = max(ours[scale], SIZE / best["ours"])
+            works = {
+                "Laplace": _drawing(scale, SIZE),
+                "Gaussian": _drawing(scale**2, SIZE, bulk.add_gaussian),
+            }
+            best = in_turn(rounds, works, time.thread_time)
+            ours[scale] = max(ours[scale], SIZE / best["Laplace"])
+            gaussian[scale] = max(gaussian[scale], SIZE / best["Gaussian"])
         for peer, script in scripts.items():
             found = ask(peer, script, PEER_SIZE, scales, options=options)
             if isinstance(found, str):
@@ -80,11 +109,12 @@ def _beside_peers(turns: int, rounds: int, options: Options) -> list[Row]:
             for name, speed in found.items():
                 theirs[name] = max(theirs.get(name, 0.0), speed)
     return [
-        Row(f"scale {scale:,}, one core", ours[scale], name,
+        Row(f"{what} {scale:,}, one core", speeds[scale], name,
             theirs.get(f"{name} {scale:g}", failed.get(name.split()[0].lower(), "")), SPEED)
-        for name in (
-            "OpenDP make_laplace", "OpenDP make_geometric",
-            "diffprivlib Geometric", "diffprivlib Laplace",
+        for what, speeds, name in (
+            ("scale", ours, "OpenDP make_laplace"), ("scale", ours, "OpenDP make_geometric"),
+            ("Gaussian, σ", gaussian, "OpenDP make_gaussian"),
+            ("scale", ours, "diffprivlib Geometric"), ("scale", ours, "diffprivlib Laplace"),
         )
         for scale in PEER_SCALES
     ]  # fmt: skip

@@ -48,11 +48,15 @@ OPENDP_NOISE = (
     + """
 import opendp.prelude as dp
 dp.enable_features("contrib")
-space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+vector = dp.vector_domain(dp.atom_domain(T="i64"))
 zeros = [0] * size
-for name in ("make_laplace", "make_geometric"):
+for name, distance in (
+    ("make_laplace", dp.l1_distance),
+    ("make_geometric", dp.l1_distance),
+    ("make_gaussian", dp.l2_distance),
+):
     for scale in scales:
-        draw = getattr(dp.m, name)(*space, scale=scale)
+        draw = getattr(dp.m, name)(vector, distance(T="i64"), scale=scale)
         found[f"OpenDP {name} {scale:g}"] = speed(lambda: draw(zeros), size)
 print(json.dumps(found))
 """

@@ -144,6 +144,32 @@ def laplace_pmf(scale: Fraction, x: int) -> Fraction:
     return Fraction(PRECISE.multiply(base, exp_of(-abs(x) / scale)))
 
 
+def gaussian_weight(sigma_squared: Fraction, x: int) -> Decimal:
+    """exp(−x²/2σ²) to 90 digits."""
+    return exp_of(Fraction(-(x**2)) / (2 * sigma_squared))
+
+
+def gaussian_pmf(sigma_squared: Fraction) -> dict[int, int]:
+    """P[x] of the discrete Gaussian law as multiples of 2^-240, wherever it is above 10^-60."""
+    reach = math.isqrt(math.ceil(280 * sigma_squared)) + 1
+    weights = {x: gaussian_weight(sigma_squared, x) for x in range(-reach, reach + 1)}
+    whole = Decimal(0)
+    for weight in weights.values():
+        whole = PRECISE.add(whole, weight)
+    unit = PRECISE.divide(1 << 240, whole)
+    return {x: int(PRECISE.multiply(weight, unit)) for x, weight in weights.items()}
+
+
+def gaussian_cdf(sigma_squared: float) -> Callable[[int], float]:
+    """P[X ≤ x] of the discrete Gaussian law; by the continuous one where that is the same."""
+    sigma = math.sqrt(sigma_squared)
+    if sigma > 3000:
+        return lambda x: math.erfc(-(x + 0.5) / sigma / math.sqrt(2)) / 2
+    reach = math.ceil(40 * sigma)
+    ends = np.cumsum(np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * sigma_squared)))
+    return lambda x: float(ends[min(x + reach, 2 * reach)] / ends[-1]) if x >= -reach else 0.0
+
+
 def laplace_cdf(scale: float) -> Callable[[int], float]:
     """P[X ≤ x] of the discrete Laplace law."""
     total = 1 + math.exp(-1 / scale)

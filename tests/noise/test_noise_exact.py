@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from noise_laws import enumerate_outcomes, fits, laplace_cdf
+from noise_laws import enumerate_outcomes, fits, gaussian_cdf, laplace_cdf
 from tests.shared_sizes import some_of
 
 from hushtable.evaluation.seeded_entropy import SeededEntropy
@@ -95,6 +95,37 @@ def test_discrete_laplace_has_its_law(scale, monkeypatch):
     assert abs(masses[1] - masses[-1]) <= rest
 
 
+@pytest.mark.parametrize("sigma_squared", ["1/3", "1", "7/2", "16", "1000003/7", str(10**40)])
+def test_discrete_gaussian_has_its_law(sigma_squared, monkeypatch):
+    """A proposal's chance and that of its acceptance make exp(−y²/2σ²), times the same for all."""
+    sigma_squared = Fraction(sigma_squared)
+    proposals, verdicts, asked = [], [], []
+
+    def proposal(scale, source):
+        asked.append(scale)
+        return proposals.pop(0)
+
+    def accepted(gamma, source):
+        asked.append(gamma)
+        return verdicts.pop(0)
+
+    monkeypatch.setattr(exact, "discrete_laplace", proposal)
+    monkeypatch.setattr(exact, "bernoulli_exp", accepted)
+    constants = set()
+    for y in (*range(-20, 21), 10**9, -(10**21)):
+        proposals[:], verdicts[:], asked[:] = [y], [True], []
+        assert exact.discrete_gaussian(sigma_squared, None) == y
+        scale, gamma = asked
+        assert gamma >= 0
+        constants.add(abs(y) / scale + gamma - y**2 / (2 * sigma_squared))
+    assert len(constants) == 1
+    assert constants == {sigma_squared / (2 * scale**2)}
+    # Near σ, a share of proposals is accepted that does not vanish.
+    assert scale - 1 <= math.sqrt(sigma_squared) <= scale
+    proposals[:], verdicts[:] = [3, -2, 0], [False, True, True]
+    assert exact.discrete_gaussian(sigma_squared, None) == -2
+
+
 @pytest.mark.usefixtures("scripted_uniforms")
 def test_choose_follows_the_weights():
     law = {0: Fraction(1, 6), 1: Fraction(0), 2: Fraction(1, 2), 3: Fraction(1, 3), 4: Fraction(0)}
@@ -142,6 +173,16 @@ def test_a_sample_fits_its_scale_and_no_scale_a_tenth_off(scale):
     assert not fits(sample, laplace_cdf(float(scale) * 1.1))
 
 
+@pytest.mark.parametrize("sigma_squared", ["1/9", "7/3", "1000001/3"])
+def test_a_gaussian_sample_fits_its_variance_and_no_other(sigma_squared):
+    sigma_squared = Fraction(sigma_squared)
+    source = SeededEntropy(int(sigma_squared) + 3)
+    sample = [exact.discrete_gaussian(sigma_squared, source) for _ in range(5000)]
+    assert fits(sample, gaussian_cdf(float(sigma_squared)))
+    assert not fits(sample, gaussian_cdf(float(sigma_squared) * 0.7))
+    assert not fits(sample, gaussian_cdf(float(sigma_squared) * 1.4))
+
+
 def test_what_is_no_law_is_refused():
     source = SeededEntropy(0)
     for attempt in (
@@ -150,6 +191,8 @@ def test_what_is_no_law_is_refused():
         lambda: exact.bernoulli_exp(Fraction(-1), source),
         lambda: exact.geometric(Fraction(0), source),
         lambda: exact.discrete_laplace(Fraction(-1), source),
+        lambda: exact.discrete_gaussian(Fraction(0), source),
+        lambda: exact.discrete_gaussian(Fraction(-1, 2), source),
         lambda: exact.choose([], source),
         lambda: exact.choose([0, 0], source),
         lambda: exact.choose([2, -1], source),

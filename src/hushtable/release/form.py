@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from hushtable.forms import Line, Ratio, told
 from hushtable.kernel.privacy.loss import LARGEST_SCALE, Neighbours
-from hushtable.kernel.privacy.noises import DiscreteLaplace, KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 # An ε of more digits is refused before anything is drawn; floats still hold its inverse.
 SMALLEST_SCALE = Fraction(1, 10**200)
@@ -110,12 +110,12 @@ class StatedNoise(Struct, frozen=True):
     law: Literal["discrete-laplace"]
     scale: Scale
 
-    def of(self, scale: Scale) -> KnownNoise:
+    def of(self, scale: Scale) -> DiscreteLaplace:
         """Noise of this law."""
         return DiscreteLaplace(Fraction(scale))
 
     @property
-    def known(self) -> KnownNoise:
+    def known(self) -> DiscreteLaplace:
         """The noise of this law and scale."""
         return self.of(self.scale)
 

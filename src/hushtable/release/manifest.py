@@ -16,7 +16,7 @@ from typing import Any
 from hushtable.errors import HushError, ReleaseError
 from hushtable.forms import MAX_TEXT, Form, fill
 from hushtable.kernel.privacy.loss import parse_stored_epsilon
-from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.release.form import Stated, StatedNoise, TablesNoise
 from hushtable.release.store import (
     FORMAT,
@@ -155,7 +155,7 @@ def _epsilon(text: str) -> Fraction:
 # ── what readers ask of it ───────────────────────────────────────────────────────────────────────
 
 
-def checked_noise(folder: Path, manifest: Manifest, names: set[str]) -> KnownNoise:
+def checked_noise(folder: Path, manifest: Manifest, names: set[str]) -> DiscreteLaplace:
     """The noise of a release that has these arrays and no others."""
     check_arrays(folder, manifest, names)
     return read_noise(folder, manifest, StatedNoise).known
@@ -179,7 +179,7 @@ def read_noise(folder: Path, manifest: Manifest, form: type[Form]) -> Form:
     return fill(form, manifest.stated.noise, "it", lambda line: ReleaseError(f"{what}: {line}"))
 
 
-def noise_of_tables(folder: Path, manifest: Manifest, tables: int) -> list[KnownNoise]:
+def noise_of_tables(folder: Path, manifest: Manifest, tables: int) -> list[DiscreteLaplace]:
     """The noise of each of several tables."""
     noise = read_noise(folder, manifest, TablesNoise)
     if len(noise.scales) != tables:

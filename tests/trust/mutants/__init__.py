@@ -16,6 +16,7 @@ from .counting import COUNTING, OF_FILES, READING
 from .elsewhere import PLACES
 from .engines import ENGINES
 from .foreign import FIGURES, HIERARCHIES, TEXTS
+from .gaussian import DRAWN, REACHES
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .marginals import MARGINALS
@@ -49,6 +50,8 @@ MUTANTS: tuple[Mutant, ...] = (
     *RANDOMNESS,
     *SAMPLERS,
     *PRECISION,
+    *DRAWN,
+    *REACHES,
     *LEDGERS,
     *PUBLISHED,
     *COUNTING,

@@ -290,7 +290,7 @@ SAMPLERS = [
     ),
     Mutant(
         "ties with a threshold on the wrong side",
-        "kernel/noise/bulk.py",
+        "kernel/noise/tables.py",
         "thresholds[row, 1] <= lower",
         "thresholds[row, 1] < lower",
         (BULK,),

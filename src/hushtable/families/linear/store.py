@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hushtable.errors import ReleaseError
 from hushtable.families.linear.read.cells import NoisyCells
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
-from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.reader import Reader
 from hushtable.release.form import SMALLEST_SCALE
 from hushtable.release.manifest import Manifest, checked_noise
@@ -65,7 +65,9 @@ def _array(folder: Path, manifest: Manifest, name: str, shape: tuple[int, ...]) 
     return StoredArray(folder, name, manifest.stated.arrays[name], shape)
 
 
-def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Product, KnownNoise]:
+def _transform(
+    folder: Path, manifest: Manifest, names: set[str]
+) -> tuple[Product, DiscreteLaplace]:
     """The transform and the noise of a release of coefficients, with the arrays it must have."""
     from hushtable.families.linear.describe import product_from_dict
 
@@ -79,7 +81,7 @@ def _transform(folder: Path, manifest: Manifest, names: set[str]) -> tuple[Produ
     return transform, noise
 
 
-def _check_factors(folder: Path, transform: Product, noise: KnownNoise) -> None:
+def _check_factors(folder: Path, transform: Product, noise: DiscreteLaplace) -> None:
     """Refuse noise that was never drawn: a coefficient's is the scale times a factor per axis."""
     factors = [[c.factor for c in axis.classes] for axis in transform.axes]
     smallest = math.prod((min(along) for along in factors), start=Fraction(1))

@@ -19,7 +19,7 @@ from hushtable.families.linear.read.transforms import AxisReading, ProductReadin
 from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import AxisTransform, Product
 from hushtable.kernel.privacy.loss import Exposure
-from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Boxes
 from hushtable.query.law import NoiseLaw
 from hushtable.workload.intervals import Along
@@ -35,7 +35,7 @@ class NoisyProduct:
     transform: Product
     exposure: Exposure
 
-    def noise(self, epsilon: Fraction) -> KnownNoise:
+    def noise(self, epsilon: Fraction) -> DiscreteLaplace:
         """The noise of a coefficient whose factor is one."""
         transform = self.transform
         return self.exposure.noise(epsilon, entering=transform.entering, moving=transform.moving)

@@ -58,7 +58,7 @@ from hushtable.kernel.privacy.loss import (
     check_scale,
     parse_epsilon,
 )
-from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import Noise
@@ -296,7 +296,7 @@ class Curator:
 
     def _price(
         self, epsilon: EpsilonLike, *, entering: int, moving: int
-    ) -> tuple[Fraction, KnownNoise]:
+    ) -> tuple[Fraction, DiscreteLaplace]:
         """ε as an exact number, and the noise that makes one person's change cost that much."""
         amount = parse_epsilon(epsilon)
         return amount, self._exposure.noise(amount, entering=entering, moving=moving)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Measurement:
     """Integers with independent noise of one law."""
 
     values: NDArray[np.int64]
-    noise: KnownNoise
+    noise: DiscreteLaplace
     epsilon: Fraction
     what: dict[str, Any]
 

@@ -17,7 +17,7 @@ from hushtable.kernel.maps.rules import Held, Kept, Rule
 from hushtable.kernel.maps.structure import Structure
 from hushtable.kernel.noise.closeness import laplace_eta
 from hushtable.kernel.privacy.loss import Exposure
-from hushtable.kernel.privacy.noises import KnownNoise
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 
 if TYPE_CHECKING:
     from hushtable.kernel.noise.bulk import Noise
@@ -32,7 +32,7 @@ class NoisySummary:
     """What a rule kept of noise of one law on every place of a structure."""
 
     kept: Kept
-    noise: KnownNoise
+    noise: DiscreteLaplace
     epsilon: Fraction
     what: dict[str, Any]
 

@@ -5,8 +5,9 @@ that their prefixes leave open are listed on the way, and a second pass settles 
 bits for each look-up. `tables` argues how close that is to the ideal law; scales that the tables
 do not serve are drawn by `exact`.
 
-No draw is beyond 2^47 at the tables' scales, nor (but for a chance of e^-128) beyond 2^62 at the
-largest scale allowed, so noise on values within 2^62 does not overflow.
+No Laplace draw is beyond 2^47 at the tables' scales, nor (but for a chance of e^-128) beyond 2^62
+at the largest scale allowed, and no Gaussian one is beyond 2^59, so noise on values within 2^62
+does not overflow. `gaussian` has the tables of that law for every σ.
 """
 
 from __future__ import annotations
@@ -21,10 +22,17 @@ from numpy.typing import NDArray
 from hushtable.arrays import on_every_core
 from hushtable.compiled import compiled
 from hushtable.errors import OptionError
-from hushtable.kernel.noise import exact
-from hushtable.kernel.noise.closeness import empty_places_eta, laplace_eta
+from hushtable.kernel.noise import exact, gaussian
+from hushtable.kernel.noise.closeness import empty_places_eta, gaussian_eta, laplace_eta
 from hushtable.kernel.noise.entropy import Entropy, SystemEntropy
-from hushtable.kernel.noise.tables import Tables, geometric_tables, in_range, laplace_tables
+from hushtable.kernel.noise.gaussian import GaussianTables, gaussian_tables
+from hushtable.kernel.noise.tables import (
+    Tables,
+    geometric_tables,
+    in_range,
+    laplace_tables,
+    passed,
+)
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.progress import listener
 
@@ -94,6 +102,11 @@ class EntropyNoise:
         add_laplace(values, scale, self._entropy)
         return values.size * laplace_eta(scale)
 
+    def add_gaussian(self, values: NDArray[np.int64], sigma_squared: Fraction) -> Fraction:
+        """Add discrete Gaussian noise in place; return η of all these draws together."""
+        add_gaussian(values, sigma_squared, self._entropy)
+        return values.size * gaussian_eta(sigma_squared)
+
     def exceeding(
         self, values: NDArray[np.int64], threshold: int, scale: Fraction
     ) -> tuple[NDArray[np.bool_], Fraction]:
@@ -130,15 +143,29 @@ def sample_geometric(scale: Fraction, size: int, entropy: Entropy) -> NDArray[np
 
 def add_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy) -> None:
     """Add discrete Laplace noise in place to an int64 array of any shape, or a part of one."""
-    values = np.asarray(values)  # the memory itself, whatever a kind of array does with it
-    if values.dtype != np.int64 or not values.flags.behaved or not _apart(values):
-        raise ValueError("noise is added to writable int64 arrays of values that lie apart")
+    values = _memory(values)
     if in_range(scale):
         add_draws(values, laplace_tables(scale), entropy)
     else:
         _check_scale(scale)
         for where in np.ndindex(values.shape):
             values[where] = int(values[where]) + exact.discrete_laplace(scale, entropy)
+
+
+def add_gaussian(values: NDArray[np.int64], sigma_squared: Fraction, entropy: Entropy) -> None:
+    """Add discrete Gaussian noise in place to an int64 array of any shape, or a part of one."""
+    values = _memory(values)
+    if sigma_squared > LARGEST_SCALE**2:
+        raise OptionError("the noise would not fit into 64 bits: raise the budget")
+    add_draws(values, gaussian_tables(sigma_squared), entropy)
+
+
+def _memory(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The memory itself, whatever a kind of array does with it; or it is refused."""
+    values = np.asarray(values)
+    if values.dtype != np.int64 or not values.flags.behaved or not _apart(values):
+        raise ValueError("noise is added to writable int64 arrays of values that lie apart")
+    return values
 
 
 def _apart(values: NDArray[np.int64]) -> bool:
@@ -159,7 +186,7 @@ def _check_scale(scale: Fraction) -> None:
         raise OptionError("ε is so small that the noise would not fit into 64 bits: raise it")
 
 
-def add_draws(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+def add_draws(values: NDArray[np.int64], tables: Tables | GaussianTables, entropy: Entropy) -> None:
     """Add draws in place; above one chunk, on every core and with a source for each chunk.
 
     Sources are spawned in the order of the chunks, so the draws do not depend on the threads.
@@ -187,10 +214,15 @@ def _chunks(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         yield values[start : start + together]
 
 
-def _add_chunk(values: NDArray[np.int64], tables: Tables, entropy: Entropy) -> None:
+def _add_chunk(
+    values: NDArray[np.int64], tables: Tables | GaussianTables, entropy: Entropy
+) -> None:
     """Add draws in place; values that lie apart in memory are brought together for it."""
     together = np.ascontiguousarray(values)
-    _add_blocks(together.reshape(-1), tables, entropy)
+    if isinstance(tables, GaussianTables):
+        gaussian.add_draws(together.reshape(-1), tables, entropy)
+    else:
+        _add_blocks(together.reshape(-1), tables, entropy)
     if together is not values:
         values[...] = together.reshape(values.shape)
 
@@ -290,18 +322,10 @@ def _add_open(
             upper = (np.uint64(prefix) << np.uint64(48)) | (more[k, part, 0] >> np.uint64(16))
             # Walk from the value nearest zero that the prefix allows to the one all bits name.
             row = origins[part] + (entries[part, prefix] >> 1)
-            while row < bounds[part + 1] and _passed(thresholds, row, upper, lower):
+            while row < bounds[part + 1] and passed(thresholds, row, upper, lower):
                 row += 1
-            while row > bounds[part] and not _passed(thresholds, row - 1, upper, lower):
+            while row > bounds[part] and not passed(thresholds, row - 1, upper, lower):
                 row -= 1
             value = row - origins[part]
             draw = value if part == 0 else (draw << 8) | (value ^ ((draw >> 63) & 255))
         values[i] += draw
-
-
-@compiled
-def _passed(thresholds: NDArray[np.uint64], row: int, upper: np.uint64, lower: np.uint64) -> bool:
-    """Tell whether a threshold is at most the uniform, whose 128 bits are (upper, lower)."""
-    if thresholds[row, 0] == upper:
-        return bool(thresholds[row, 1] <= lower)
-    return bool(thresholds[row, 0] < upper)

@@ -5,6 +5,7 @@ table or at what was drawn, so η may be told, and is the same for neighbouring 
 
 **One draw.** Tables say themselves how close they are. A draw by `exact` has its exact law, unless
 it is beyond 2^62 and does not fit: at the largest scale, 2^55, with a chance of e^-128 < 2^-184.
+A Gaussian draw is made of proposals, and its η counts as many of them as are expected (`gaussian`).
 
 **Many draws.** Run the sampler and its ideal side by side and let each pair of draws agree as often
 as their laws allow. The results differ only if some pair does, so the distance is at most the η of
@@ -42,6 +43,7 @@ from itertools import pairwise
 from hushtable.kernel.maps import laws
 from hushtable.kernel.maps.rules import Filter, Priority, Rule, Threshold
 from hushtable.kernel.maps.thresholds import descending_thresholds
+from hushtable.kernel.noise.gaussian import gaussian_tables
 from hushtable.kernel.noise.stretches import number_of_stretches
 from hushtable.kernel.noise.tables import geometric_tables, in_range, laplace_tables
 
@@ -59,6 +61,11 @@ _ROUNDING = Fraction(1, 2**190)
 def laplace_eta(scale: Fraction) -> Fraction:
     """Bound the total-variation distance between one Laplace draw and the ideal law."""
     return laplace_tables(scale).eta if in_range(scale) else EXACT_ETA
+
+
+def gaussian_eta(sigma_squared: Fraction) -> Fraction:
+    """Bound the total-variation distance between one Gaussian draw and the ideal law."""
+    return gaussian_tables(sigma_squared).eta
 
 
 def geometric_eta(scale: Fraction) -> Fraction:

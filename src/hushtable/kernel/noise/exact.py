@@ -1,18 +1,22 @@
 """Exact samplers over integers and fractions: slow, and as short as the proofs.
 
 After Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020):
-`bernoulli_exp` is their algorithm 1, `geometric` and `discrete_laplace` their algorithm 2. No
-floating point occurs, and every probability below is met exactly.
+`bernoulli_exp` is their algorithm 1, `geometric` and `discrete_laplace` their algorithm 2,
+`discrete_gaussian` their algorithm 3. No floating point occurs, and every probability below is met
+exactly.
 
 | paper | here |
 |---|---|
 | γ | `gamma` |
 | t / s | `scale` |
 | U, D, V | `remainder`, the test on it, `quotient` |
+| σ² | `sigma_squared` |
+| t, Y, C of algorithm 3 | `scale`, `proposal`, the test on it |
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
@@ -85,6 +89,22 @@ def discrete_laplace(scale: Fraction, entropy: Entropy) -> int:
         # Zero has no sign: without this it would be drawn twice as often as it should.
         if magnitude or not negative:
             return -magnitude if negative else magnitude
+
+
+def discrete_gaussian(sigma_squared: Fraction, entropy: Entropy) -> int:
+    """Draw an integer x with probability proportional to exp(−x²/(2·sigma_squared)).
+
+    Proposals are Laplace of a scale near σ, and y is accepted with probability
+    exp(−(|y| − σ²/t)²/2σ²), which is exp(−y²/2σ²) over exp(−|y|/t) but for a constant.
+    """
+    if sigma_squared <= 0:
+        raise ValueError("σ² is above zero")
+    scale = Fraction(math.isqrt(math.floor(sigma_squared)) + 1)
+    while True:
+        proposal = discrete_laplace(scale, entropy)
+        away = abs(proposal) - sigma_squared / scale
+        if bernoulli_exp(away**2 / (2 * sigma_squared), entropy):
+            return proposal
 
 
 def choose(weights: Sequence[int], entropy: Entropy) -> int:

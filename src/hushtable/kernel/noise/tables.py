@@ -31,6 +31,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.compiled import compiled
+
 PREFIXES = 1 << 16
 DIGIT = 256
 SMALLEST_SCALE = Fraction(1, 1 << 10)
@@ -140,7 +142,7 @@ def _assemble(scale: Fraction, digits: int, below: list[int], above: list[int]) 
     """Lay out the high part, whose thresholds are `below` and 1 − `above`, and its digits."""
     high = below[::-1] + [(1 << 128) - tail for tail in above]
     lower = [_digit_thresholds(scale, DIGIT**j) for j in reversed(range(digits))]
-    parts = [_halves(part) for part in (high, *lower)]
+    parts = [halves(part) for part in (high, *lower)]
     zeros = [len(below)] + [0] * digits
     entries = np.stack([_entries(*pair) for pair in zip(parts, zeros, strict=True)])
     bounds = np.cumsum([0] + [len(part) for part in parts])
@@ -150,7 +152,7 @@ def _assemble(scale: Fraction, digits: int, below: list[int], above: list[int]) 
     return tables
 
 
-def _halves(thresholds: list[int]) -> NDArray[np.uint64]:
+def halves(thresholds: list[int]) -> NDArray[np.uint64]:
     """Split 128-bit integers into rows of (upper, lower) 64-bit halves."""
     packed = b"".join(threshold.to_bytes(16, "big") for threshold in thresholds)
     return np.frombuffer(packed, dtype=">u8").astype(np.uint64).reshape(-1, 2)
@@ -158,11 +160,27 @@ def _halves(thresholds: list[int]) -> NDArray[np.uint64]:
 
 def _entries(thresholds: NDArray[np.uint64], zero: int) -> NDArray[np.int16]:
     """Say for every prefix the value nearest zero that it allows, and whether it allows others."""
+    least, most = passed_by_prefixes(thresholds)
+    nearest_zero = np.clip(zero, least, most) - zero
+    return np.asarray(2 * nearest_zero + (most > least), dtype=np.int16)
+
+
+def passed_by_prefixes(
+    thresholds: NDArray[np.uint64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many thresholds a uniform has passed that begins with each prefix: at least, at most."""
     upper, lower = thresholds[:, 0], thresholds[:, 1]
     floor = (upper >> np.uint64(48)).astype(np.int64)
     beyond = (upper & np.uint64((1 << 48) - 1) != 0) | (lower != 0)
     # A uniform with prefix p has passed the thresholds ≤ p at least, and those < p + 1 at most.
     least = np.cumsum(np.bincount(floor + beyond, minlength=PREFIXES + 1))[:PREFIXES]
     most = np.cumsum(np.bincount(floor, minlength=PREFIXES))
-    nearest_zero = np.clip(zero, least, most) - zero
-    return np.asarray(2 * nearest_zero + (most > least), dtype=np.int16)
+    return least, most
+
+
+@compiled
+def passed(thresholds: NDArray[np.uint64], row: int, upper: np.uint64, lower: np.uint64) -> bool:
+    """Tell whether a threshold is at most the uniform, whose 128 bits are (upper, lower)."""
+    if thresholds[row, 0] == upper:
+        return bool(thresholds[row, 1] <= lower)
+    return bool(thresholds[row, 0] < upper)

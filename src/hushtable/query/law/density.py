@@ -4,7 +4,8 @@ The inverse Fourier transform of the characteristic function is the density on t
 sum is so wide that a table of all integers would be long, every h-th integer is tabulated: that
 leaves out the frequencies beyond π/h, at which the characteristic function is nothing. A transform
 is right to about 10⁻¹⁶ of the largest value, so that the far tails of its result are rounding; from
-10⁻¹² on they are replaced by the slope they end with, that of the widest noise.
+10⁻¹² on they are replaced by the slope they end with, that of the widest Laplace noise; without one
+they would fall faster and faster, and go on with the last slope of the table.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from hushtable.arrays import Floats
+from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.law.inversion import by_law, chernoff
 from hushtable.query.law.noise_sum import NoiseSum
 
@@ -58,8 +60,8 @@ def one_sided_reach(noise: NoiseSum, miss: float) -> float:
 @lru_cache(maxsize=4096)
 def log_density(noise: NoiseSum, step: int | None = None) -> LogDensity:
     """The density of a plain sum of one noise or more, by a step of its own or a given one."""
-    slope = min(one.rate for _, one, _ in noise.terms)
-    if sum(count for _, _, count in noise.terms) == 1:  # (1−α)/(1+α)·α^|x|, a straight line
+    slope = min((n.rate for _, n, _ in noise.terms if isinstance(n, DiscreteLaplace)), default=0.0)
+    if slope and sum(count for _, _, count in noise.terms) == 1:  # (1−α)/(1+α)·α^|x|, a line
         return LogDensity(1, np.array([math.log(math.tanh(slope / 2))]), slope)
     reach = one_sided_reach(noise, _BEYOND)
     step = step or max(1, int(_grain(noise) / FINE), math.ceil(2 * reach / LONGEST))
@@ -71,7 +73,9 @@ def log_density(noise: NoiseSum, step: int | None = None) -> LogDensity:
         exponent += count * one.decay(squares)
     values = np.fft.irfft(np.exp(-exponent), length)[: length // 2] / step
     kept = int(np.argmax(values < FLOOR * values[0])) or len(values)
-    return LogDensity(step, np.log(values[:kept]), slope)
+    logs = np.log(values[:kept])
+    last = float(logs[-2] - logs[-1]) if kept > 1 else -math.log(FLOOR)
+    return LogDensity(step, logs, slope or last / step)
 
 
 def _grain(noise: NoiseSum) -> float:

@@ -2,9 +2,9 @@
 
 In place of its members w, each class counts their root mean square w′: then the variance is exact,
 and what is left is D = Σ (w − w′)·N. No difference is larger than Δ, that of w′ and the farther end
-of the class, and the logarithm of E[exp(xN)] is a convex function of x². So that of (w − w′)·N is
-at most (w − w′)²/Δ² times that of Δ·N, and Σ (w − w′)²/Δ² noises of weight Δ bound how far D
-reaches.
+of the class, and the logarithm of E[exp(xN)], or what is taken for it, is a convex function of x².
+So that of (w − w′)·N is at most (w − w′)²/Δ² times that of Δ·N, and Σ (w − w′)²/Δ² noises of weight
+Δ bound how far D reaches.
 """
 
 from __future__ import annotations

@@ -44,18 +44,19 @@ class NoiseTerms(NamedTuple):
     weights: Floats
     counts: Floats
     rates: Floats
-    variances: Floats
+    breadths: Floats
 
     @property
     def variance(self) -> float:
-        return float(self.counts @ (self.weights**2 * self.variances))
+        """That of their sum, or a little more."""
+        return float(self.counts @ (self.weights**2 * self.breadths))
 
 
 def by_law(terms: Iterable[tuple[float, KnownNoise, float]]) -> list[NoiseTerms]:
     """The terms of a sum, law by law."""
     found: dict[type[KnownNoise], list[tuple[float, float, float, float]]] = {}
     for weight, noise, count in terms:
-        found.setdefault(type(noise), []).append((weight, count, noise.rate, noise.variance))
+        found.setdefault(type(noise), []).append((weight, count, noise.rate, noise.breadth))
     return [NoiseTerms(law, *np.array(rows, np.float64).T) for law, rows in found.items()]
 
 
@@ -64,7 +65,7 @@ def chernoff(noises: Sequence[NoiseTerms], miss: float, tilts: Floats = _TILTS) 
 
     With θ it falls and then rises: a few θ tell where the smallest is.
     """
-    theta = tilts * min(float((t.rates / t.weights).min()) for t in noises)
+    theta = tilts * min(t.law.largest_tilt(t.weights, t.counts, t.rates, miss) for t in noises)
     few = np.arange(0, len(theta), _APART)
     near = int(few[_bounds(noises, miss, theta[few]).argmin()])
     around = theta[max(near - _APART + 1, 0) : near + _APART]
@@ -147,12 +148,12 @@ def _stretches(
     ends = np.append(np.geomspace(1, length, _STRETCHES).astype(np.int64), length)
     ends = ends[np.diff(ends, prepend=0) > 0]  # as np.unique, which would import numpy.ma
     log_bound = np.zeros(len(ends) - 1)
-    for law, weights, counts, _, variances in noises:
+    for law, weights, counts, _, breadths in noises:
         angles = np.multiply.outer(weights * (step / 2), ends)
         squares, turns = np.sin(angles) ** 2, np.floor(angles / math.pi)
         least = np.minimum(squares[:, 1:], squares[:, :-1])
         least[turns[:, 1:] != turns[:, :-1]] = 0.0
-        log_bound -= counts @ law.decays(least, variances[:, None])
+        log_bound -= counts @ law.decays(least, breadths[:, None])
     # The numbers 2/(πk) of a series add up to less than 1 and the logarithm of its length.
     matters = log_bound > math.log(nothing / (1 + math.log(length)))
     changes = np.flatnonzero(np.diff(np.concatenate([[False], matters, [False]])))
@@ -169,7 +170,7 @@ def _stretch(noises: Sequence[NoiseTerms], step: float, start: int, stop: int) -
     fine, coarse = np.arange(side), start + side * np.arange(-(-(stop - start) // side))
     exponent = np.zeros((len(coarse), side))
     at_once = max(1, _AT_ONCE // exponent.size)
-    for law, weights, counts, _, variances in noises:
+    for law, weights, counts, _, breadths in noises:
         for first in range(0, len(weights), at_once):
             some = slice(first, first + at_once)
             low = np.multiply.outer(weights[some] * (step / 2), fine)
@@ -178,6 +179,6 @@ def _stretch(noises: Sequence[NoiseTerms], step: float, start: int, stop: int) -
                 [np.cos(low), np.sin(low)], axis=1
             )
             sines *= sines
-            decays = law.decays(sines, variances[some, None, None])
+            decays = law.decays(sines, breadths[some, None, None])
             exponent += np.tensordot(counts[some], decays, axes=1)
     return np.asarray(np.exp(-exponent).reshape(-1)[: stop - start])
