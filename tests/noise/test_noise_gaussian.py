@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
-from hushtable.kernel.noise import bulk, exact, gaussian
+from hushtable.kernel.noise import bulk, exact, gaussian_draws
 from hushtable.kernel.noise.bulk import EntropyNoise
 from hushtable.kernel.noise.closeness import gaussian_eta
 from hushtable.kernel.noise.entropy import Entropy, SystemEntropy
@@ -262,7 +262,7 @@ def test_any_sigma_draws_what_its_bits_say(sigma: Fraction, size: int, seed: int
 
 
 def test_blocks_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaussian, "_BLOCK", 500)
+    monkeypatch.setattr(gaussian_draws, "_BLOCK", 500)
     for sigma_squared in (Fraction(9), Fraction(10**6)):
         source = SeededEntropy(4)
         parts = [drawn(sigma_squared, size, source) for size in (500, 500, 17)]
@@ -352,7 +352,7 @@ def test_doubles_are_as_close_as_a_test_takes_them_to_be() -> None:
     """A test in doubles is clear from 2^-40 on; the series itself is far closer than that."""
     for gamma in np.linspace(0, 0.5, 1001).tolist():
         chance = 1.0
-        for term in range(gaussian._TERMS, 0, -1):
+        for term in range(gaussian_draws._TERMS, 0, -1):
             chance = 1.0 - gamma / term * chance
         true = PRECISE.exp(PRECISE.create_decimal(-gamma))
         assert abs(Fraction(true) - Fraction(chance)) < Fraction(1, 2**48)

@@ -6,6 +6,7 @@ from .mutant import Mutant
 from .suites import GAUSSIAN, GAUSSIAN_LAW, SLOW
 
 _TABLES = "kernel/noise/gaussian.py"
+_DRAWS = "kernel/noise/gaussian_draws.py"
 _LAW = "kernel/privacy/noises.py"
 _ACCEPTED = "test_discrete_gaussian_has_its_law"
 
@@ -107,35 +108,35 @@ DRAWN = [
     ),
     Mutant(
         "half of the exponent in a test",
-        _TABLES,
+        _DRAWS,
         "gamma = rate * beyond * (beyond + 2.0 * nearest)",
         "gamma = rate * beyond * (beyond + nearest)",
         (GAUSSIAN,),
     ),
     Mutant(
         "the far end of negative cells taken for the near one",
-        _TABLES,
+        _DRAWS,
         "nearest = cell << bits if cell >= 0 else 1 - ((cell + 1) << bits)",
         "nearest = cell << bits if cell >= 0 else -(cell << bits)",
         (GAUSSIAN,),
     ),
     Mutant(
         "a test that forgets what was accepted unseen",
-        _TABLES,
+        _DRAWS,
         "ahead = cut + (1.0 - cut) * (more[k, 2] * 2.0**-64) - chance",
         "ahead = more[k, 2] * 2.0**-64 - chance",
         (GAUSSIAN,),
     ),
     Mutant(
         "unclear tests accepted",
-        _TABLES,
+        _DRAWS,
         "verdicts[i] = _ACCEPTED if accepted else _REJECTED",
         "verdicts[i] = _ACCEPTED",
         (GAUSSIAN,),
     ),
     Mutant(
         "a test of 64 bits believed however close",
-        _TABLES,
+        _DRAWS,
         "if abs(ahead) < _CLEAR:",
         "if abs(ahead) < 0:",
         (GAUSSIAN,),
@@ -149,21 +150,21 @@ DRAWN = [
     ),
     Mutant(
         "rejected proposals left without noise",
-        _TABLES,
+        _DRAWS,
         "        values[open_draws[rejected]] += others\n",
         "        pass\n",
         (GAUSSIAN,),
     ),
     Mutant(
         "rejected proposals drawn all the same",
-        _TABLES,
+        _DRAWS,
         "rejected = verdicts == _REJECTED",
         "rejected = verdicts == 99",
         (GAUSSIAN,),
     ),
     Mutant(
         "the low bits of a wide Gaussian are zeros",
-        _TABLES,
+        _DRAWS,
         "            entropy.fill(places)\n",
         "            places[:] = 0\n",
         (GAUSSIAN,),

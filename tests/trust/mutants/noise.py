@@ -290,7 +290,7 @@ SAMPLERS = [
     ),
     Mutant(
         "ties with a threshold on the wrong side",
-        "kernel/noise/tables.py",
+        "kernel/noise/look_up.py",
         "thresholds[row, 1] <= lower",
         "thresholds[row, 1] < lower",
         (BULK,),

@@ -22,17 +22,12 @@ from numpy.typing import NDArray
 from hushtable.arrays import on_every_core
 from hushtable.compiled import compiled
 from hushtable.errors import OptionError
-from hushtable.kernel.noise import exact, gaussian
+from hushtable.kernel.noise import exact, gaussian_draws
 from hushtable.kernel.noise.closeness import empty_places_eta, gaussian_eta, laplace_eta
 from hushtable.kernel.noise.entropy import Entropy, SystemEntropy
 from hushtable.kernel.noise.gaussian import GaussianTables, gaussian_tables
-from hushtable.kernel.noise.tables import (
-    Tables,
-    geometric_tables,
-    in_range,
-    laplace_tables,
-    passed,
-)
+from hushtable.kernel.noise.look_up import passed
+from hushtable.kernel.noise.tables import Tables, geometric_tables, in_range, laplace_tables
 from hushtable.kernel.privacy.loss import LARGEST_SCALE
 from hushtable.progress import listener
 
@@ -220,7 +215,7 @@ def _add_chunk(
     """Add draws in place; values that lie apart in memory are brought together for it."""
     together = np.ascontiguousarray(values)
     if isinstance(tables, GaussianTables):
-        gaussian.add_draws(together.reshape(-1), tables, entropy)
+        gaussian_draws.add_draws(together.reshape(-1), tables, entropy)
     else:
         _add_blocks(together.reshape(-1), tables, entropy)
     if together is not values:

@@ -31,8 +31,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.compiled import compiled
-
 PREFIXES = 1 << 16
 DIGIT = 256
 SMALLEST_SCALE = Fraction(1, 1 << 10)
@@ -176,11 +174,3 @@ def passed_by_prefixes(
     least = np.cumsum(np.bincount(floor + beyond, minlength=PREFIXES + 1))[:PREFIXES]
     most = np.cumsum(np.bincount(floor, minlength=PREFIXES))
     return least, most
-
-
-@compiled
-def passed(thresholds: NDArray[np.uint64], row: int, upper: np.uint64, lower: np.uint64) -> bool:
-    """Tell whether a threshold is at most the uniform, whose 128 bits are (upper, lower)."""
-    if thresholds[row, 0] == upper:
-        return bool(thresholds[row, 1] <= lower)
-    return bool(thresholds[row, 0] < upper)

@@ -124,7 +124,7 @@ class AxisKinds:
 class SpikedLaws:
     """The half widths of many laws: combinations of kinds along all axes, the last one fastest."""
 
-    noise: KnownNoise
+    noise: DiscreteLaplace
     axes: tuple[AxisKinds, ...]
     shape: tuple[int, ...]
     smallest: Fraction
@@ -248,7 +248,7 @@ def shared_laws(
     `firsts` has, of every axis that is cut in order, a group of each kind. Of few laws, or where
     groups under tents are no single codes, there is no such thing.
     """
-    if math.prod(map(len, firsts.values())) <= _FEW:
+    if math.prod(map(len, firsts.values())) <= _FEW or not isinstance(noise, DiscreteLaplace):
         return None
     axes = []
     for i, (axis, along) in enumerate(zip(reading.axes, groups, strict=True)):
