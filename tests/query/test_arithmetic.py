@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,10 @@ import pytest
 
 import hushtable as ht
 from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.kernel.privacy.noises import DiscreteLaplace
+from hushtable.query.answer import Answer, Source
+from hushtable.query.law import NoiseSum
+from hushtable.query.law.gathered import Sizes
 from hushtable.query.law.normal import normal_quantile
 from hushtable.query.statistics.combined import CombinedLaw
 from hushtable.release import Release
@@ -177,3 +182,17 @@ def test_medians_may_share_all_their_noise(release: Release) -> None:
     wanted = one.stderr + other.stderr
     assert (one - other).stderr == pytest.approx(wanted)
     assert (one + other).stderr == pytest.approx(wanted)
+
+
+def test_answers_of_two_draws_add_up_all_their_noise() -> None:
+    """A law may list the same weight twice."""
+    noise = DiscreteLaplace(Fraction(4))
+    law = NoiseSum.gathered([(noise, Sizes.of(np.ones(5000)))])
+    assert len(law.terms) > len({(weight, noise) for weight, noise, _ in law.terms})
+    sources = (Source(object(), (), frozenset({(name,)})) for name in "ab")
+    one, other = (Answer(7.0, law, source=source) for source in sources)
+    assert (one - other).stderr ** 2 == pytest.approx(2 * law.variance)
+
+
+def test_a_quotient_of_tiny_answers_has_an_error(release: Release) -> None:
+    assert (1 / (release.mean("age") * 1e-170)).stderr > 0

@@ -69,8 +69,8 @@ class LawTable(LazyLaws):
 class SharedLaws(LazyLaws):
     """Very many laws one by one, and the figures of any of them at once, by their numbers.
 
-    No interval is an estimate. Half widths of many at once may be a little larger than each by
-    itself, never smaller.
+    No interval is an estimate. Half widths of many at once may be a little larger than those of
+    each by itself; they are never short.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ combined before their law is looked for. Answers of two draws of noise have none
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -99,7 +99,8 @@ def _slope(reader: Answering, sign: Sign, left: Form, right: Form) -> Linear | N
         case "*":
             return one.times(b) + other.times(a)
         case "/":
-            return one.times(1 / b) + other.times(-a / b**2) if b else None
+            falling = -a / b / b if b else math.inf
+            return one.times(1 / b) + other.times(falling) if math.isfinite(falling) else None
 
 
 def _tangent(reader: Answering, form: Form) -> Linear | None:
@@ -156,19 +157,12 @@ def _apart(sign: Sign, left: Answer, right: Answer, slope: Slope | None = None) 
     law = CombinedLaw(sign, left, right, strangers, slope)
     match sign, left.law, right.law:
         case "+" | "-", NoiseSum() as mine, NoiseSum() as theirs if strangers:
-            both = NoiseSum.weighted(
-                _added(_terms(mine), _terms(theirs)), mine.doubts + theirs.doubts
-            )
+            terms = Counter[tuple[float, Any]]()
+            for weight, noise, count in (*mine.terms, *theirs.terms):
+                terms[weight, noise] += count
+            both = NoiseSum.weighted(terms, mine.doubts + theirs.doubts)
             return Answer(law.value, both, left.note)
     return Answer(law.value, law, left.note)
-
-
-def _terms(law: NoiseSum) -> dict[tuple[float, Any], int]:
-    return {(weight, noise): count for weight, noise, count in law.terms}
-
-
-def _added(one: Mapping[Any, int], other: Mapping[Any, int]) -> dict[Any, int]:
-    return {key: one.get(key, 0) + other.get(key, 0) for key in {*one, *other}}
 
 
 def _divisor(number: float) -> float:

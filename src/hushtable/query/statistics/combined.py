@@ -50,7 +50,7 @@ class CombinedLaw:
         match self.sign:
             case "*":
                 va, vb = va * b**2, vb * a**2
-            case "/" if b:
+            case "/" if b**2:  # or it is next to nothing
                 va, vb = va / b**2, vb * (a / b**2) ** 2
             case "/":
                 return math.inf
