@@ -192,6 +192,8 @@ def _serve(
     """Serve until a signal ends it."""
     import uvicorn
 
+    from hushtable.web.connection import Connection
+
     config = uvicorn.Config(
         application,
         root_path=root_path.rstrip("/"),
@@ -203,7 +205,7 @@ def _serve(
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=3,
         h11_max_incomplete_event_size=64 * 1024,
-        http="h11",
+        http=Connection,
         ws="none",
         proxy_headers=False,
     )

@@ -30,7 +30,7 @@ LOW_PRIORITY = 19 if os.name == "posix" else 16384
 """Of processes for heavy questions, as the system counts priorities."""
 WORKER = "hushtable.web.worker"
 """What a worker runs."""
-MOST_ANSWERS = 20_000
+MOST_ANSWERS = 4_000
 """A worker that gave so many is replaced, so that whatever it holds on to is not for ever."""
 
 
