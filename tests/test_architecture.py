@@ -352,7 +352,7 @@ def test_heavy_engines_stay_in_their_rooms() -> None:
         "altair": {"query"},
         "msgspec": {"families.read", "forms", "release", "schema", "web"},
         "starlette": {"web", "web.owner", "cli.serving"},
-        "uvicorn": {"cli.serving"},
+        "uvicorn": {"web", "cli.serving"},
         "jinja2": {"web", "web.report", "cli.serving"},
         "click": {f"cli.{name}" for name in COMMANDS},
     }
