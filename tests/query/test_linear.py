@@ -297,7 +297,7 @@ def test_parts_of_the_series_that_are_left_out_do_not_matter(name: str) -> None:
     whole = np.ones(length)
     for terms in noises:
         angles = np.multiply.outer(np.arange(length) * step / 2, terms.weights)
-        decays = np.log1p(2 * terms.variances * np.sin(angles) ** 2)
+        decays = np.log1p(2 * terms.breadths * np.sin(angles) ** 2)
         whole *= np.exp(-decays @ terms.counts)
     found = np.zeros(length)
     found[0] = 1.0
