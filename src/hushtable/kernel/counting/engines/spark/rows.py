@@ -1,0 +1,140 @@
+"""Coded rows that stay in Spark: tasks count the tables that are asked for, and these come back.
+
+Tables that are known beforehand are counted while the rows are encoded, and no row is kept. Else
+Spark keeps the coded rows as parcels. The first to look at them tells the owner their view
+(`parcels.py`), which is a digest of the runs of tasks that they were made by. Whoever counts them
+later compares it with the view of what is there then: rows that were lost, and made again, are
+refused, for by then noise may have been drawn for the first ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hushtable.arrays import Integers
+from hushtable.kernel.counting.away import Counts, RowsAway
+from hushtable.kernel.counting.encoding.bound import narrow_kinds
+from hushtable.kernel.counting.encoding.statement import Select
+from hushtable.kernel.counting.engines.spark import tasks
+from hushtable.kernel.counting.engines.spark.count import (
+    PARTS,
+    Plan,
+    added_up,
+    attempts,
+    is_whole,
+    lost,
+    opened_until,
+    payloads,
+    planned,
+    sent,
+    sums,
+    working,
+)
+from hushtable.schema import Schema
+
+_AT_ONCE = 2**22  # cells that a task lays out
+_NO_TABLES = tasks.Tables((), ())
+
+
+def known_tables(
+    data: Any, schema: Schema, select: Select, salt: str, wanted: Sequence[Sequence[Any]]
+) -> list[Counts]:
+    """The joint counts of a table's rows by each tuple of views, all of one reading."""
+    if sum(map(_cells, wanted)) > _AT_ONCE:
+        with kept_rows(data, schema, select, salt) as rows:
+            return list(rows.tables(wanted))
+    send = tasks.sending_tables(_tables(schema, wanted))
+    with ExitStack() as held:
+        frame = opened_until(held, data, schema)
+        with working(frame):
+            plan = planned(frame, schema, select, salt, send, PARTS, sums())
+            return list(_apart(wanted, *added_up(plan)))
+
+
+@contextmanager
+def kept_rows(data: Any, schema: Schema, select: Select, salt: str) -> Iterator[KeptRows]:
+    """The coded rows of a table, which Spark keeps meanwhile."""
+    with ExitStack() as held:
+        frame = opened_until(held, data, schema)
+        with working(frame):
+            rows = _kept(planned(frame, schema, select, salt, tasks.send_rows), schema, held)
+        yield rows
+
+
+def _kept(plan: Plan, schema: Schema, held: ExitStack) -> KeptRows:
+    """Let Spark keep what tasks send, and look at all of it once."""
+    for receiver in attempts(1):
+        frame = sent(plan).persist()
+        held.callback(_let_go, frame)
+        look = tasks.following(None, 1, tasks.sending_tables(_NO_TABLES, plan.gives))
+        looked = Plan(frame, (look,))
+        list(payloads(looked, receiver))
+        if is_whole(receiver):
+            return KeptRows(frame, schema, plan.gives, receiver.seen)
+    raise lost()
+
+
+def _let_go(frame: Any) -> None:
+    with suppress(Exception):  # the cluster may be gone
+        frame.unpersist()
+
+
+class KeptRows(RowsAway):
+    """Coded rows that Spark keeps, in the state in which they were first looked at."""
+
+    def __init__(self, frame: Any, schema: Schema, gives: Any, view: bytes) -> None:
+        self.shape = schema.shape
+        self._frame, self._schema, self._gives, self._view = frame, schema, gives, view
+
+    def tables(self, wanted: Sequence[Sequence[Any]]) -> Iterator[Counts]:
+        for some in _portions(wanted):
+            send = tasks.sending_tables(_tables(self._schema, some), self._gives)
+            count = tasks.following(None, PARTS, send, self._view)
+            with working(self._frame):
+                found = added_up(Plan(self._frame, (count, *sums())))
+            yield from _apart(some, *found)
+
+
+def _tables(schema: Schema, wanted: Sequence[Sequence[Any]]) -> tasks.Tables:
+    """The same tables, as tasks know them."""
+    names = list(narrow_kinds(schema))
+    places: dict[Any, int] = {}
+    views: list[tuple[str, Any, int]] = []
+    for view in (view for table in wanted for view in table):
+        if view.key not in places:
+            places[view.key] = len(views)
+            views.append((names[view.axis], view.groups, view.size))
+    tables = tuple(tuple(places[view.key] for view in table) for table in wanted)
+    return tasks.Tables(tuple(views), tables)
+
+
+def _portions(wanted: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]]:
+    """A few tables at a time: as many cells as a task lays out at once, or one table."""
+    first, cells = 0, 0
+    for place, views in enumerate(wanted):
+        cells += _cells(views)
+        if cells > _AT_ONCE and place > first:
+            yield wanted[first:place]
+            first, cells = place, _cells(views)
+    if first < len(wanted):
+        yield wanted[first:]
+
+
+def _apart(wanted: Sequence[Sequence[Any]], codes: Integers, counts: Integers) -> Iterator[Counts]:
+    """Tables that lie one behind the other, each by itself; of no views it has one cell."""
+    ends = [0, *accumulate(map(_cells, wanted))]
+    cuts = np.searchsorted(codes, ends)
+    for place, views in enumerate(wanted):
+        part = slice(cuts[place], cuts[place + 1])
+        shape = tuple(view.size for view in views) or (1,)
+        yield Counts(shape, codes[part] - ends[place], counts[part])
+
+
+def _cells(views: Sequence[Any]) -> int:
+    return prod(view.size for view in views)
