@@ -144,10 +144,8 @@ def publish(
         try:
             step("draw")
             books.drawing(reservation.id)
-            noise = make_noise()
-            curator = Curator(
-                holding, exposure=schema.exposure, account=Account(amount), noise=noise
-            )
+            noise, account = make_noise(), Account(amount)
+            curator = Curator(holding, exposure=schema.exposure, account=account, noise=noise)
             content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
             manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)
             manifest |= {"plan": planned} if planned else {}
