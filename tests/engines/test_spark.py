@@ -226,10 +226,12 @@ def test_a_task_that_fails_at_first_counts_once(
 
 
 def test_a_killed_executor_neither_loses_nor_repeats_rows(tmp_path: Path) -> None:
-    """The table has other rows whenever it is read; what was lost is not read again for a part."""
+    """Of a table with other rows whenever it is read, what was lost is not read again for a part;
+    one that stays as it is has the cells that DuckDB counts here."""
     spark()  # or the reason why there is none
     script = Path(__file__).with_name("lost_executors.py")
-    environment = dict(os.environ) | {"PYTHONPATH": str(script.parent.parent.parent)}
+    paths = [str(script.parent.parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path)],
         capture_output=True,
@@ -239,11 +241,9 @@ def test_a_killed_executor_neither_loses_nor_repeats_rows(tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert {of: counted["rows"] for of, counted in found.items()} == {
-        "adding": 20_000,
-        "reading": 20_000,
-    }
-    assert found["adding"]["times"] == 2, "the first count was torn"
+    assert found["adding"] == {"times": 2, "rows": 20_000}, "the first count was torn"
+    assert found["reading"]["as in DuckDB"] and 3000 < found["reading"]["rows"] <= 4000
+    assert found["kept"] == "same" or "no longer has the rows" in found["kept"]
 
 
 def test_no_value_is_printed_when_a_table_cannot_be_read(

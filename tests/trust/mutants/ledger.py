@@ -389,7 +389,8 @@ PUBLISHED = [
         "a noisy total in the manifest",
         "publishing.py",
         _MADE,
-        f'{_MADE}\n            manifest["total"] = int(sum(a.sum() for a in content.arrays.values()))',
+        f"{_MADE}\n            arrays = content.arrays.values()"
+        '\n            manifest["total"] = int(sum(array.sum() for array in arrays))',
         (NEIGHBOURS,),
     ),
     Mutant(
