@@ -25,6 +25,7 @@ from tests.shared_stores import Bucket, Site
 
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError, OptionError
+from hushtable.kernel.counting.engines.clusters import files_on_spark
 from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
 from hushtable.publishing import publish
 
@@ -504,3 +505,24 @@ def test_without_the_extra_one_line_says_so(
     place = delta if library == "deltalake" else "v1.metadata.json"
     with pytest.raises(HushError, match=r"pip install 'hushtable\[cloud\]'"):
         counted(place, PARTED)
+
+
+def test_a_delta_table_whose_files_do_not_tell_its_rows_is_refused(tmp_path: Path) -> None:
+    table = PEOPLE
+    names = ("parted", "evolved", "deleted", "empty")
+    parted, evolved, deleted, empty = (str(tmp_path / name) for name in names)
+    write_deltalake(parted, table, partition_by=["sex"])
+    write_deltalake(evolved, table.drop_columns(["kin"]))
+    write_deltalake(evolved, table, mode="append", schema_mode="merge")
+    write_deltalake(deleted, table)
+    assert files_on_spark(deleted, "spark").listed
+    delete_rows(Path(deleted), [0])
+    for place in (parted, evolved, deleted):
+        with pytest.raises(DataError, match="which Spark by itself does not know of: leave out"):
+            files_on_spark(place, "spark")
+    write_deltalake(evolved, table, mode="overwrite", schema_mode="overwrite")
+    assert files_on_spark(evolved, "spark").paths
+    write_deltalake(empty, table)
+    DeltaTable(empty).delete()
+    with pytest.raises(DataError, match="has no rows"):
+        files_on_spark(empty, "spark")

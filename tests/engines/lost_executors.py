@@ -134,6 +134,7 @@ def main(folder: Path) -> None:
     # Newer versions can find out by themselves that what they compute again is different.
     for name in [name for name in sessions.SETTINGS if "Checksum" in name]:
         sessions.SETTINGS[name] = "false"
+    spark_count.BUCKETS = 4 * PARTS
     given = settings(folder)
     given |= {
         "spark.executor.memory": "512m",

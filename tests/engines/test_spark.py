@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from tests.shared_spark import Spark, spark, spark_environment
 
 import hushtable as ht
@@ -344,9 +345,26 @@ def test_an_engine_is_for_files_and_knows_lakes(folder: Path) -> None:
         shutil.copy(next(folder.glob("*.parquet")), name)
     assert len(files_on_spark(str(folder), "spark").paths) == 2, "what a job left is no part of it"
     (folder / "_delta_log").mkdir()
-    for path in (folder, folder.parent):
-        with pytest.raises(DataError, match="table of Delta"):
-            files_on_spark(str(path), "spark")
+    with pytest.raises(DataError, match=r"table of Delta.*leave out --engine"):
+        files_on_spark(str(folder.parent), "spark")
+    with pytest.raises(DataError, match="could not be opened as a Delta table"):
+        files_on_spark(str(folder), "spark")
+
+
+def test_files_of_a_delta_table_are_those_of_its_present_version(
+    sparks: Spark, tmp_path: Path, schema: Schema
+) -> None:
+    place, table = str(tmp_path / "delta"), people(300)
+    write_deltalake(place, table.slice(0, 200))
+    write_deltalake(place, people(50), mode="overwrite")
+    found = files_on_spark(place, "spark")
+    assert len(found.paths) == 1 < len([*Path(place).glob("*.parquet")])
+    write_deltalake(place, table.slice(200), mode="overwrite")
+    write_deltalake(place, table.slice(0, 200), mode="append")
+    found = files_on_spark(place, "spark")
+    assert len(found.paths) == 2
+    assert cells(tables._named_frame(sparks.classic, found), schema) == cells(table, schema)
+    assert cells(place, schema) == cells(table, schema)
 
 
 def test_a_folder_of_a_cluster_is_no_lake(session: Any, folder: Path) -> None:

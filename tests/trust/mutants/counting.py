@@ -13,6 +13,7 @@ from .suites import (
     HOSTILE,
     IDS,
     LABELS,
+    LAKES,
     OF_COUNTS,
     ONCE,
     OTHER_FILES,
@@ -873,5 +874,19 @@ OF_FILES = [
         "codes[part] - ends[place]",
         "codes[part] - ends[0]",
         (f"{SPARK_TABLES}::test_tables_are_those_of_the_rows_here",),
+    ),
+    Mutant(
+        "rows that a Delta table no longer has handed to Spark",
+        "kernel/counting/engines/clusters.py",
+        "each.constants or each.kept is not None",
+        "each.constants",
+        (f"{LAKES}::test_a_delta_table_whose_files_do_not_tell_its_rows_is_refused",),
+    ),
+    Mutant(
+        "files of a Delta table that lack columns handed to Spark",
+        "kernel/counting/engines/clusters.py",
+        " and all(first == one for one in others)",
+        "",
+        (f"{LAKES}::test_a_delta_table_whose_files_do_not_tell_its_rows_is_refused",),
     ),
 ]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.silence import silent_engine
 
 _ADDRESS = re.compile(r"(spark|sc)://.+", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -32,6 +33,8 @@ class SparkTable:
     address: str | None = field(repr=False)
     name: str | None = None
     paths: tuple[str, ...] = ()
+    listed: bool = False
+    """Whether the paths are all files of a table, by its own list."""
 
 
 def is_cluster(data: Any) -> bool:
@@ -56,7 +59,35 @@ def files_on_spark(data: Any, engine: str) -> SparkTable:
     address = None if engine == "spark" else engine
     if address is not None or _ELSEWHERE.match(path):
         return SparkTable(address, paths=(path,))
+    if os.path.isdir(os.path.join(path, "_delta_log")):
+        return SparkTable(None, paths=tuple(delta_files(path)), listed=True)
     return SparkTable(None, paths=tuple(parquet_files(path)))
+
+
+def delta_files(path: str) -> Sequence[str]:
+    """The files of the present version of a Delta table of this machine.
+
+    Refused where they alone do not tell its rows: Spark then takes what it finds in them.
+    """
+    import pyarrow.parquet as pq
+
+    from hushtable.kernel.counting.readers.lakes.delta import delta_table
+
+    table = delta_table(path)
+    if not table.files:
+        raise DataError(f"the table in {path} has no rows")
+    files = [str(each.file) for each in table.files]
+    with silent_engine(f"the files of the table in {path} could not be opened"):
+        schemas = map(pq.read_schema, files)
+        first, *others = ({field.name: field.type for field in schema} for schema in schemas)
+    plain = not any(each.constants or each.kept is not None for each in table.files)
+    if plain and first.keys() == {*table.schema.names} and all(first == one for one in others):
+        return files
+    raise DataError(
+        f"the table in {path} has columns by which it is parted, deleted rows or files with other"
+        " columns, which Spark by itself does not know of: leave out --engine, or open it in Spark"
+        " and publish the frame from Python"
+    )
 
 
 def parquet_files(path: str) -> Sequence[str]:
@@ -86,5 +117,5 @@ def check_no_lake(path: str, folders: Collection[str]) -> None:
         if name in folders:
             raise DataError(
                 f"{path} holds a table of {kind}, in whose folder are rows that it has no longer:"
-                " open it in Spark, and publish the frame from Python"
+                " open it in Spark, and publish the frame from Python, or leave out --engine"
             )
