@@ -176,7 +176,8 @@ _POSTGRES = {
     corpus.ROW: ("int8", "%s"),
     "town": ("text", "%s"),
     "age": ("int8", "%s"),
-    "text": ("text", "%s"),
+    "text": ('text COLLATE "ucs_basic"', "%s"),  # there may be none by which texts are alike
+    "tiny": ("int2", "%s"),
     "small": ("int2", "%s"),
     "integer": ("int8", "%s"),
     "real": ("float4", "%s"),
@@ -292,9 +293,9 @@ _UNTYPED = frozenset({"text", "number", "uuid"})  # whose text is what the engin
 _SQLITE = _UNTYPED | {"small", "integer", "real", "double"}  # true is 1 there
 _SQLITE_IDS = _UNTYPED | {"integer"}
 
-# Delta has no type for hours of a day and for ids, Iceberg none for small integers.
+# Delta has no type for hours of a day and for ids, Iceberg none for integers below four bytes.
 _DELTA = frozenset(corpus.KINDS) - {"uuid", "clock"}
-_ICEBERG = frozenset(corpus.KINDS) - {"small"}
+_ICEBERG = frozenset(corpus.KINDS) - {"tiny", "small"}
 
 # Ways that share most of theirs with another are left to `make check`.
 _LATER = (pytest.mark.thorough,)
