@@ -24,9 +24,11 @@ from tests.shared_spark import Spark, spark, spark_environment
 
 import hushtable as ht
 from hushtable.errors import DataError, OptionError
-from hushtable.kernel.counting import code_table, count_table
+from hushtable.kernel.counting import CodedColumns, code_table, count_table, held_rows
 from hushtable.kernel.counting.engines.clusters import SparkTable, files_on_spark
 from hushtable.kernel.counting.engines.spark import tables
+from hushtable.kernel.curator import Marginal, View
+from hushtable.kernel.curator.holding import dense_counts, part_counts
 from hushtable.schema import Schema
 
 pytestmark = [
@@ -166,6 +168,30 @@ def test_coded_rows_come_back_as_they_are_here(session: Any, schema: Schema) -> 
     for one, other in zip(found.columns, here.columns, strict=True):
         assert one.dtype == other.dtype
         assert np.array_equal(one[sort[0]], other[sort[1]])
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_tables_of_rows_that_stay_in_spark_are_those_of_rows_here(
+    session: Any, schema: Schema, known: bool
+) -> None:
+    """Also where there are more tasks than buckets to fill: some have nothing to do."""
+    table = people(2000)
+    here = code_table(table, schema, salt=SALT)
+    town, age = (View(axis, np.arange(size)) for axis, size in enumerate(schema.shape))
+    decades = View(1, np.arange(schema.shape[1]) // 10)
+    wanted = [[town], [decades], [decades, town], [town, age]]
+    for adaptive in ("true", "false"):
+        session.conf.set("spark.sql.adaptive.enabled", adaptive)
+        try:
+            frame = frame_of(session, table).repartition(3)
+            foreseen = wanted if known else None
+            with held_rows(frame, schema, foreseen=foreseen, salt=SALT) as rows:
+                assert not isinstance(rows, CodedColumns)
+                for views, found in zip(wanted, rows.tables(wanted), strict=True):
+                    counts = dense_counts(found, found.shape).reshape(-1)
+                    assert np.array_equal(counts, part_counts(here, Marginal(schema.shape, views)))
+        finally:
+            session.conf.unset("spark.sql.adaptive.enabled")
 
 
 def test_types_that_hold_no_plain_values_are_refused(session: Any) -> None:
