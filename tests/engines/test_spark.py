@@ -174,24 +174,17 @@ def test_coded_rows_come_back_as_they_are_here(session: Any, schema: Schema) -> 
 def test_tables_of_rows_that_stay_in_spark_are_those_of_rows_here(
     session: Any, schema: Schema, known: bool
 ) -> None:
-    """Also where there are more tasks than buckets to fill: some have nothing to do."""
     table = people(2000)
     here = code_table(table, schema, salt=SALT)
     town, age = (View(axis, np.arange(size)) for axis, size in enumerate(schema.shape))
     decades = View(1, np.arange(schema.shape[1]) // 10)
     wanted = [[town], [decades], [decades, town], [town, age]]
-    for adaptive in ("true", "false"):
-        session.conf.set("spark.sql.adaptive.enabled", adaptive)
-        try:
-            frame = frame_of(session, table).repartition(3)
-            foreseen = wanted if known else None
-            with held_rows(frame, schema, foreseen=foreseen, salt=SALT) as rows:
-                assert not isinstance(rows, CodedColumns)
-                for views, found in zip(wanted, rows.tables(wanted), strict=True):
-                    counts = dense_counts(found, found.shape).reshape(-1)
-                    assert np.array_equal(counts, part_counts(here, Marginal(schema.shape, views)))
-        finally:
-            session.conf.unset("spark.sql.adaptive.enabled")
+    frame = frame_of(session, table).repartition(3)
+    with held_rows(frame, schema, foreseen=wanted if known else None, salt=SALT) as rows:
+        assert not isinstance(rows, CodedColumns)
+        for views, found in zip(wanted, rows.tables(wanted), strict=True):
+            counts = dense_counts(found, found.shape).reshape(-1)
+            assert np.array_equal(counts, part_counts(here, Marginal(schema.shape, views)))
 
 
 def test_types_that_hold_no_plain_values_are_refused(session: Any) -> None:
