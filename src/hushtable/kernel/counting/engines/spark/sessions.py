@@ -29,6 +29,8 @@ SETTINGS = {
     # shuffles are sealed, and this is for those in the frame itself, a join for instance.
     f"{_SHUFFLE}.enabled": "true",
     f"{_SHUFFLE}.enableFullRetryOnMismatch": "true",
+    # Rows that are kept are in as few parts as there is work for, like all others.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     # Parcels are long rows: so many bytes are handed to a task at once.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**24),
 }
