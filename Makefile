@@ -54,9 +54,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The pictures of web pages in the docs, taken anew by the tests in a browser.
+# The pictures of web pages and notebooks in the docs, taken anew by the tests in a browser.
 pictures: $(VENV)/.test
-	$(BIN)/pytest -m "" tests/web/test_browser.py --pictures docs/images
+	$(BIN)/pytest -m "" tests/web/test_browser.py tests/notebook/test_notebook_pictures.py \
+		--pictures docs/images
 
 # Every mechanism attacked; with more patience: make audit AUDIT="--nightly -o audits.md"
 AUDIT ?=

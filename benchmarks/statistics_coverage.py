@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -32,6 +32,11 @@ SCHEMAS = ("line", "census")
 SHAPES = ("clusters",)
 LEFT_OUT = "deviations"  # these take as long as all others together
 EPSILONS = ("1", "0.1")
+# Mechanisms with other settings than their first.
+OTHERS: Mapping[str, tuple[str, dict[str, str]]] = {
+    "mixed with tents": ("mixed", {"age": "tents:3x2"}),
+}
+NAMES = (*MECHANISMS, *OTHERS)
 
 
 def cases() -> list[Case]:
@@ -43,14 +48,15 @@ def cases() -> list[Case]:
     return [replace(case, questions=some) for case, some in zip(found, slow, strict=True)]
 
 
-def covered(mechanism: str, epsilon: str, releases: int) -> list[Coverage]:
-    """What the attack finds about one mechanism with its first settings."""
-    entropy = SeededEntropy(list(MECHANISMS).index(mechanism))
+def covered(name: str, epsilon: str, releases: int) -> list[Coverage]:
+    """What the attack finds about one mechanism with its first settings, or those of its name."""
+    entropy = SeededEntropy(NAMES.index(name))
+    mechanism, settings = OTHERS.get(name, (name, VARIANTS.get(name, ({},))[0]))
     attack = CoverageAttack(
         find_mechanism(mechanism), Fraction(epsilon), releases,
         lambda: EntropyNoise(entropy), statistics=releases,
     )  # fmt: skip
-    return attack.run(cases(), VARIANTS.get(mechanism, ({},))[:1])
+    return attack.run(cases(), (settings,))
 
 
 def line(name: str, kind: str, found: Sequence[Coverage]) -> str:
@@ -75,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--releases", type=int, default=20, help="of every table, at every ε")
-    parser.add_argument("--only", default=",".join(MECHANISMS), help="mechanisms")
+    parser.add_argument("--only", default=",".join(NAMES), help="rows")
     given = parser.parse_args(arguments)
     levels = " | ".join(level.words for level in CONFIDENCE_LEVELS)
     print(f"| mechanism | questions | tried (*estimates*) | {levels} |")

@@ -28,6 +28,7 @@ PUBLIC_MAPS = {
     "rules",
     "slabs",
     "splits",
+    "squared",
     "structure",
     "tents",
     "thresholds",
@@ -40,7 +41,9 @@ SHARED = {"arrays", "compiled", "errors", "kernel.privacy.noises", "progress", "
 SHARED |= {"spilled", "text"}
 READING = {"arrays", "errors", "kernel.maps.public", "kernel.privacy.noises", "schema", "text"}
 READING |= {"markup"}
-ANALYST = READING | {"forms", "kernel.privacy.loss", "query"}
+# What a loss is and means; nothing of how it is spent.
+LOSSES = {"kernel.privacy.conversion", "kernel.privacy.loss", "kernel.privacy.measures"}
+ANALYST = READING | LOSSES | {"forms", "query"}
 ALLOWED: dict[str, set[str]] = {
     "arrays": set(),
     "compiled": set(),
@@ -52,22 +55,24 @@ ALLOWED: dict[str, set[str]] = {
     "markup": {"text"},
     "errors": {"text"},
     "forms": set(),
-    "schema": {"errors", "forms", "kernel.privacy.loss", "markup", "opening", "scratch"},
+    "schema": LOSSES | {"errors", "forms", "markup", "opening", "scratch"},
     # What a mistake in would break privacy: nothing of what is built on it.
     "kernel": set(),
     "kernel.posix": {"errors"},
     "kernel.processes": set(),
     "kernel.privacy.noises": {"arrays"},
     "kernel.privacy.loss": {"errors", "kernel.privacy.noises"},
-    "kernel.privacy": {"errors", "kernel.posix", "kernel.privacy.loss", "kernel.processes"}
-    | {"schema", "scratch"},
+    "kernel.privacy.measures": {"errors", "kernel.privacy.loss"},
+    "kernel.privacy.conversion": {"errors", "kernel.privacy.loss", "kernel.privacy.measures"},
+    "kernel.privacy": LOSSES | {"errors", "kernel.posix", "kernel.processes", "schema", "scratch"},
     "kernel.counting": SHARED | {"kernel.posix", "schema"},
     "kernel.maps": {"arrays", "compiled", "kernel.maps.public"},
     "kernel.maps.public": {"arrays", "errors", "kernel.maps"},
     "kernel.noise": SHARED | {"kernel.maps.public", "kernel.privacy.loss", "kernel.processes"},
     "kernel.curator": SHARED
     | {"kernel.counting", "kernel.maps.public", "kernel.noise"}
-    | {"kernel.privacy", "kernel.privacy.loss"},
+    | LOSSES
+    | {"kernel.privacy"},
     # Ways to publish: who asks the curator sees no more of the kernel; who reads, nothing.
     "families": {"errors", "families.about", "families.mechanism"},
     "families.about": {"errors", "kernel.privacy.loss", "schema"},

@@ -533,6 +533,7 @@ class TestFailuresOnTheWay:
 class TestKills:
     """kill -9 at the beginning of every step: what exists was paid for, and nothing is half."""
 
+    @pytest.mark.thorough
     def test_spent_covers_every_release_that_exists(self, tmp_path: Path) -> None:
         command = [sys.executable, __file__, str(tmp_path)]
         subprocess.run(command, check=True, timeout=900)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hushtable.text import plain
 
 MAX_LINE = 1000
@@ -61,3 +63,16 @@ class QueryError(HushError):
 
 def _shortened(line: str) -> str:
     return plain(line if len(line) <= MAX_LINE else f"{line[:700]} … {line[-200:]}")
+
+
+def alternatives(name: str, names: Iterable[str], what: str = "there are") -> str:
+    """What to say of a name that does not exist: the one that is meant, or which there are.
+
+    >>> alternatives("agee", ["age", "sex"]), alternatives("x", ["age", "sex"])
+    ("did you mean 'age'?", 'there are age, sex')
+    """
+    from difflib import get_close_matches
+
+    known = list(names)
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"{what} {', '.join(known)}"

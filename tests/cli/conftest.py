@@ -47,6 +47,13 @@ def hush(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return call
 
 
+@pytest.fixture
+def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audits that look at little noise: how well its law is seen is tested elsewhere."""
+    monkeypatch.setattr("hushtable.auditing.noise_law.FAST_DRAWS", 1 << 14)
+    monkeypatch.setattr("hushtable.auditing.noise_law.SLOW_DRAWS", 200)
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a census, its schema and a release; tests must not change it."""

@@ -45,6 +45,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own
 
 
+@pytest.mark.usefixtures("fewer_draws")
 @pytest.mark.parametrize("command", USES, ids=" ".join)
 def test_a_hierarchy_elsewhere_needs_the_owner_s_word(
     hush: Hush, own: Path, command: tuple[str, ...]

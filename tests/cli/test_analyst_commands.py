@@ -46,6 +46,20 @@ def test_groups_come_as_rows_with_intervals(hush: Hush, shared: Path) -> None:
     assert "std. error" in hush("query", shared / "census.release", sql).out
 
 
+@pytest.mark.parametrize("select", ["AVG(age)", "sex, SUM(age), COUNT(*)"])
+def test_sums_and_means_say_to_what_values_are_clipped(
+    hush: Hush, shared: Path, select: str
+) -> None:
+    group = " GROUP BY sex" if "sex" in select else ""
+    sql = f"SELECT {select} FROM census{group}"
+    assert hush("query", shared / "census.release", sql).out.endswith(
+        "\nage is clipped to 0 … 99\n"
+    )
+    note = hush("query", shared / "census.release", sql, "--json").json["note"]
+    assert note.endswith("; age is clipped to 0 … 99")
+    assert "clipped" not in hush("query", shared / "census.release", TOTAL).out
+
+
 def test_a_higher_confidence_widens_the_interval(hush: Hush, shared: Path) -> None:
     narrow, wide = (
         hush("query", shared / "census.release", TOTAL, "--json", "--confidence", level).json

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hushtable import publish
 from hushtable.kernel.counting.readers import csvfile
 
 from .conftest import Hush
@@ -68,23 +69,29 @@ def write_schemas(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A folder in which 1 of 3 was spent on a release, with its state, and a copy of both."""
+    place = tmp_path_factory.mktemp("made")
+    folder = place / "town"
+    (folder / "folder").mkdir(parents=True)
     write_tables(folder)
     write_schemas(folder)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSHTABLE_STATE", str(place / "state"))
+        patch.chdir(folder)
+        publish("town.csv", "town.toml", epsilon="1", mechanism="basic", out="town.release")
+    return place, shutil.copytree(place, tmp_path_factory.mktemp("kept") / "made")
 
 
 @pytest.fixture
-def town(made: Path, tmp_path: Path, hush: Hush, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which 1 of 3 was spent on a release."""
-    folder = tmp_path / "town"
-    shutil.copytree(made, folder)
-    monkeypatch.chdir(folder)
-    (folder / "folder").mkdir()
-    options = ["-s", "town.toml", "-e", "1", "-m", "basic", "-o", "town.release"]
-    assert hush("publish", "town.csv", *options).code == 0
-    return folder
+def town(made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder as it was, where it was: a ledger is known by its place."""
+    place, kept = made
+    shutil.rmtree(place)
+    shutil.copytree(kept, place)
+    monkeypatch.setenv("HUSHTABLE_STATE", str(place / "state"))
+    monkeypatch.chdir(place / "town")
+    return place / "town"
 
 
 # What is typed, and the line that comes of it.

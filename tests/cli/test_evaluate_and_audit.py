@@ -134,6 +134,7 @@ def test_audit_prints_writes_and_passes(hush: Hush, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("fewer_draws")
 def test_every_mechanism_in_one_table(
     hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +162,7 @@ def test_every_mechanism_in_one_table(
     assert refused.code == 2 and "not for me" in refused.err
 
 
+@pytest.mark.usefixtures("fewer_draws")
 def test_what_was_found_is_told_though_it_cannot_be_written(
     hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +177,7 @@ def test_what_was_found_is_told_though_it_cannot_be_written(
     assert done.err.endswith("cannot be written: No space left on device\n")
 
 
+@pytest.mark.usefixtures("fewer_draws")
 def test_a_violation_is_told_and_ends_with_code_1(
     hush: Hush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,11 @@ def test_an_unknown_command_or_option_is_one_line(hush: Hush) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("hushtable", "python -m hushtable"), ("hushtable.cli", "hush")]
+    ("module", "name"),
+    [
+        ("hushtable", "python -m hushtable"),
+        pytest.param("hushtable.cli", "hush", marks=pytest.mark.thorough),
+    ],
 )
 def test_the_package_runs_like_hush(module: str, name: str, tmp_path: Path) -> None:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -142,7 +142,7 @@ def test_made_up_tables_have_budgets_of_their_own(hush: Hush, tmp_path: Path) ->
         folder.mkdir()
         table = folder / "census.parquet"
         assert hush("generate", "census", "--rows", "500", "-o", table).code == 0
-        options = ["-s", folder / "census.toml", "-e", "1", "-o", folder / "r"]
+        options = ["-s", folder / "census.toml", "-e", "1", "-m", "basic", "-o", folder / "r"]
         assert hush("publish", table, *options).code == 0
         assert hush("demo", "-o", folder / "demo", "--rows", "500").code == 0
         books = hush("budget", folder / "demo" / "census.toml")
@@ -158,7 +158,7 @@ def test_a_schema_is_shown_as_it_reads(hush: Hush, own: Path) -> None:
 def test_a_draft_must_be_reviewed_before_it_publishes(hush: Hush, own: Path) -> None:
     drafted = hush("schema", "draft", own / "census.parquet", "-o", own / "d.toml")
     assert drafted.code == 0 and "looked at the data" in drafted.out
-    options = ["--schema", own / "d.toml", "-e", "1", "-o", own / "a.release"]
+    options = ["--schema", own / "d.toml", "-e", "1", "-m", "basic", "-o", own / "a.release"]
     refused = hush("publish", own / "census.parquet", *options)
     assert refused.code == 2 and "reviewed = true" in refused.err
     text = (own / "d.toml").read_text().replace("reviewed = false", "reviewed = true")

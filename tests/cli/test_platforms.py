@@ -95,7 +95,7 @@ def test_every_command_is_of_one_kind() -> None:
     assert READING.keys() | OWNING.keys() == {*COMMANDS} - by_themselves
 
 
-@pytest.mark.parametrize("command", some_of(READING, [("query",), ("info",)]), ids=" ".join)
+@pytest.mark.parametrize("command", some_of(READING, [("query",)]), ids=" ".join)
 def test_an_analyst_s_commands_work_on_windows(
     windows: Windows, command: tuple[str, ...], folder: Path
 ) -> None:
@@ -107,7 +107,7 @@ def test_an_analyst_s_commands_work_on_windows(
     assert not [path for path in folder.iterdir() if path.name.endswith(".partial")]
 
 
-@pytest.mark.parametrize("command", some_of(OWNING, [("publish",), ("demo",)]), ids=" ".join)
+@pytest.mark.parametrize("command", some_of(OWNING, [("publish",)]), ids=" ".join)
 def test_an_owner_s_commands_say_why_not_and_touch_nothing(
     windows: Windows, command: tuple[str, ...], folder: Path
 ) -> None:

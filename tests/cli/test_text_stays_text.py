@@ -230,6 +230,7 @@ def test_evaluate(hush: Hush, released: Path) -> None:
     assert told["dataset"] == DATASET
 
 
+@pytest.mark.usefixtures("fewer_draws")
 def test_audit(hush: Hush, own: Path) -> None:
     small = hostile_schema()
     small["attribute"] = small["attribute"][1:]

@@ -100,7 +100,7 @@ ORIGINS, GOALS = st.sampled_from(["a", "b", "c", None]), st.sampled_from([0, 1, 
 
 
 @pytest.mark.parametrize("kind", some_of(NUMBERS, ("int", "text")))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_people_are_counted_as_if_each_had_a_row(kind: str, data: st.DataObject) -> None:
     declared, numbers = NUMBERS[kind]
@@ -293,7 +293,9 @@ def test_scores_of_candidates_are_those_of_people() -> None:
     assert found == [[[0, 0, 12], [1, 0, 2]]]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    "mechanism", some_of(MECHANISMS, ("basic", "filter", "sketch", "privbayes"))
+)
 def test_every_mechanism_makes_of_counts_what_it_makes_of_rows(
     mechanism: str, tmp_path: Path
 ) -> None:

@@ -180,7 +180,7 @@ def odd_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return OddFile(tmp_path_factory.mktemp("odd"), request.param)
 
 
-@pytest.mark.parametrize("odd", some_of(ODD_LINES, ODD_LINES[::2]), ids=lambda odd: repr(odd[:12]))
+@pytest.mark.parametrize("odd", some_of(ODD_LINES, ODD_LINES[::4]), ids=lambda odd: repr(odd[:12]))
 def test_an_odd_line_moves_one_cell_by_one_at_most(odd: bytes, odd_file: OddFile) -> None:
     """Also in a file that has odd lines already: no two of them may close on each other."""
     for place in (0, 150, 300):
@@ -224,7 +224,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("kind", REJECTED)
-@pytest.mark.parametrize("codec", ["utf-8", "cp1250", "gb18030"])
+@pytest.mark.parametrize("codec", some_of(["utf-8", "cp1250", "gb18030"], ["utf-8", "gb18030"]))
 def test_a_rejected_record_of_many_lines_is_dropped_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, codec: str
 ) -> None:
@@ -383,7 +383,7 @@ def test_line_endings_and_marks_do_not_matter(
     assert counted(path, CsvFormat(encoding="utf-8")) == plain
 
 
-@pytest.mark.parametrize("ending", ["", *PACKERS])
+@pytest.mark.parametrize("ending", some_of(["", *PACKERS], ["", *PACKERS][::2]))
 @pytest.mark.parametrize("multiline", [False, True])
 def test_where_a_piece_of_a_file_ends_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, multiline: bool
@@ -436,7 +436,7 @@ def test_what_a_csv_writer_wrote_is_read(rows: list[list[str]], always: bool, pi
         assert read(written, 2, piece=piece) == lines
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(st.lists(st.text('a",é\r ', max_size=6), min_size=1, max_size=6), st.integers(1, 20))
 def test_every_line_is_kept_or_dropped_by_itself(lines: list[str], piece: int) -> None:
     """Against a slow reading of each line."""
@@ -457,7 +457,7 @@ def unquoted(line: str) -> list[str]:
     return line.replace('""', "").split('"')[::2]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(st.binary(max_size=8))
 def test_bytes_that_are_no_text_drop_their_line(odd: bytes) -> None:
     if any(byte in odd for byte in b'\n\r",'):
@@ -539,7 +539,7 @@ def test_an_open_quote_costs_no_more_than_it_has_text_below() -> None:
     assert kept(text + b'"\n5\n', multiline=True) == [b"5", text[3:], b"5"]
 
 
-@pytest.mark.parametrize("piece", [2**22, 2**20 - 1, 2**17 + 3])
+@pytest.mark.parametrize("piece", some_of([2**22, 2**20 - 1, 2**17 + 3], [2**17 + 3]))
 def test_long_records_of_a_csv_writer_are_read_up_to_the_largest_length(piece: int) -> None:
     """Against Python's reader, with line breaks and quotes at every edge of a piece."""
     sizes = (1, 2**20 - 40, 5, 2**20 + 9, 2**19, 3 * 2**20, 7, 2**20 - 9)

@@ -29,9 +29,6 @@ from hushtable.kernel.counting import count_table
 from hushtable.kernel.counting.readers import sqlite
 from hushtable.kernel.counting.readers.paths import TableIn, files_of, table_in
 
-# Attached files belong to a database: each table is counted in its own, as everywhere.
-pytestmark = pytest.mark.usefixtures("databases_as_ever")
-
 NAMES = ["age", "size", "job"]
 AGE = {"name": "age", "kind": "ordinal", "range": [0, 20], "outside": "other"}
 SIZE = {"name": "size", "kind": "ordinal", "edges": [0, 0.5, 1], "outside": "other"}
@@ -105,6 +102,14 @@ KINDS: dict[str, Writer] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def apart(request: pytest.FixtureRequest) -> None:
+    """Files of DuckDB are attached to a database: each is counted in its own, as everywhere."""
+    given = getattr(request.node, "callspec", None)
+    if given is None or given.params.get("name") not in {*KINDS} - {"t.db", "t.duckdb"}:
+        request.getfixturevalue("databases_as_ever")
+
+
 def test_the_table_used_here_tells_rows_apart() -> None:
     assert len(EXPECTED) == 7 and EXPECTED.total() == len(ROWS)
 
@@ -159,7 +164,9 @@ BEYOND = [1e300, -1e300, float("inf"), float("-inf"), float("nan"), 2.0**53 + 2,
 ODD_TEXTS = ["", "\ufffd", "x" * 200, "\x1b", "1e400", "NULL", "'", '"']
 
 
-@pytest.mark.parametrize("name", ["t.duckdb", "t.sav", "t.dta", "t.xpt"])
+@pytest.mark.parametrize(
+    "name", some_of(["t.duckdb", "t.sav", "t.dta", "t.xpt"], ["t.duckdb", "t.sav"])
+)
 def test_one_odd_row_changes_one_cell(name: str, tmp_path: Path) -> None:
     odd: list[tuple[Any, ...]] = [(value, value, "clerk") for value in BEYOND]
     odd += [(1, 0.25, value) for value in ODD_TEXTS]
@@ -412,7 +419,7 @@ EXTREME = {
 }
 
 
-@pytest.mark.parametrize("kind", some_of(EXTREME, [*EXTREME][::3]))
+@pytest.mark.parametrize("kind", some_of(EXTREME, [*EXTREME][::6]))
 def test_the_ends_of_a_type_of_duckdb_belong_to_their_row_alone(kind: str, tmp_path: Path) -> None:
     odd, plain = EXTREME[kind]
     label = {"name": "age", "kind": "nominal", "values": ["3", "4"], "outside": "other"}
@@ -506,7 +513,9 @@ def test_tables_of_sqlite_that_run_code_are_none(tmp_path: Path) -> None:
 # ── what is no such file ─────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name", some_of(KINDS, ["t.xlsx", "t.sqlite", "t.duckdb", "t.sav", "t.dta", "t.xpt"])
+)
 def test_damaged_files_are_refused_silently(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     KINDS[name](path, [*ROWS, (1, 0.5, "canary4711")] * 200)
@@ -569,7 +578,9 @@ def test_long_texts_are_whole(tmp_path: Path) -> None:
         assert counted(tmp_path / name, schema) == {0: 1, 2: 1}, name
 
 
-@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize(
+    "collation", some_of(["NOCASE", "NOACCENT", "NOCASE.NOACCENT"], ["NOCASE.NOACCENT"])
+)
 def test_text_of_duckdb_equals_itself_alone_whatever_its_column_says(
     collation: str, tmp_path: Path
 ) -> None:

@@ -207,7 +207,7 @@ def odd_bits(width: int) -> list[bytes]:
     return bits + [np.random.default_rng(i).bytes(width) for i in range(20)]
 
 
-@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("name", some_of(STORED, [*STORED][::2]))
 def test_a_value_of_any_bits_is_one_odd_value(name: str, tmp_path: Path) -> None:
     """Values are overwritten in the file, by bits that their type may not allow."""
     kind, options = STORED[name]

@@ -11,6 +11,7 @@ from typing import Any
 import ibis
 import pytest
 from tests.engines.postgres_server import PASSWORD, address, connected, server_folder
+from tests.shared_sizes import some_of
 
 import hushtable as ht
 from hushtable import publishing
@@ -93,7 +94,10 @@ def test_values_of_domains_are_read_whole(domains: str) -> None:
                     assert counts(data, labels(column, *pair)) == {0: 1, 1: 1}, (column, pair)
 
 
-@pytest.mark.parametrize("column", ["d0", "e0", "d2", "e2", "e3", "e4", "mark"])
+@pytest.mark.parametrize(
+    "column",
+    some_of(["d0", "e0", "d2", "e2", "e3", "e4", "mark"], ["d0", "e2", "mark"]),
+)
 def test_people_whose_ids_are_of_a_domain_stay_apart(domains: str, column: str) -> None:
     """Of one person, one row would count."""
     schema = labels("d1", *DOMAINS["varchar(3)"], unit={"column": column, "max_rows": 1})
@@ -140,13 +144,17 @@ SWAP = (
     ("name", "change", "expected"),
     [
         ("people", SWAP, {0: 1}),
-        ("people", "TRUNCATE people", {0: 1}),
-        ("people", "ALTER TABLE people RENAME TO old", {0: 1}),
+        pytest.param("people", "TRUNCATE people", {0: 1}, marks=pytest.mark.thorough),
+        pytest.param(
+            "people", "ALTER TABLE people RENAME TO old", {0: 1}, marks=pytest.mark.thorough
+        ),
         ("people", "DROP TABLE people CASCADE", {0: 1}),
-        ("people", "ALTER TABLE people ADD old text", {0: 1}),
+        pytest.param(
+            "people", "ALTER TABLE people ADD old text", {0: 1}, marks=pytest.mark.thorough
+        ),
         ("parts", "ALTER TABLE parts DETACH PARTITION parts_b", {0: 1, 1: 1}),
         ("parts", "TRUNCATE parts_b", {0: 1, 1: 1}),
-        ("parts", "DROP TABLE parts_b", {0: 1, 1: 1}),
+        pytest.param("parts", "DROP TABLE parts_b", {0: 1, 1: 1}, marks=pytest.mark.thorough),
         ("stored", "ALTER MATERIALIZED VIEW stored RENAME TO old", {0: 1}),
     ],
 )

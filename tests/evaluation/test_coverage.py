@@ -13,7 +13,7 @@ from scipy import stats
 from tests.shared_sizes import some_of
 from understated import Understated
 
-from hushtable.auditing import coverage
+from hushtable.auditing import coverage, noise_law
 from hushtable.auditing.audit import audit
 from hushtable.auditing.coverage import (
     CONFIDENCE_LEVELS,
@@ -111,7 +111,7 @@ def test_the_shapes_are_what_they_say() -> None:
 # ── what it finds ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("kind", ["means", "shares"])
+@pytest.mark.parametrize("kind", some_of(["means", "shares"], ["means"]))
 def test_intervals_of_statistics_that_are_too_short_are_seen(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,9 +227,10 @@ def test_every_variant_is_a_setting_that_its_mechanism_takes() -> None:
             assert any(takes(middling(schema), settings) for schema in MIDDLING), (name, settings)
 
 
-def test_an_audit_reports_coverage_and_blames_it() -> None:
+def test_an_audit_reports_coverage_and_blames_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise_law, "FAST_DRAWS", 1 << 14)
     options: dict[str, Any] = {"runs": 100, "entropy": SeededEntropy(3)}
-    found = audit("basic", ["grid"], releases=8, **options)
+    found = audit("basic", ["grid"], releases=2, **options)
     assert found.holds and {one.level for one in found.coverage} == set(CONFIDENCE_LEVELS)
     told = found.to_dict()["coverage"]
     assert {row["questions"] for row in told} >= {"the total", "cells", "nodes", "ranges"}
@@ -238,4 +239,4 @@ def test_an_audit_reports_coverage_and_blames_it() -> None:
         Understated(find_mechanism("basic"), Fraction(1, 3)), ["grid"], releases=8, **options
     )
     assert "coverage" in liar.caught_by and "intervals hold less often" in repr(liar)
-    assert not audit("basic", ["grid"], releases=0, **options).coverage
+    assert not audit("basic", ["range"], releases=0, **options).coverage

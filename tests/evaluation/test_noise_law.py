@@ -60,13 +60,13 @@ def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         LAPLACE,
         LaplaceDraw(NONE, Fraction(1, 50), NONE),
-        LaplaceDraw(NONE, Fraction(2**40), NONE),
+        pytest.param(LaplaceDraw(NONE, Fraction(2**40), NONE), marks=pytest.mark.thorough),
         CHOICE,
-        summary(Filter(1)),
+        pytest.param(summary(Filter(1)), marks=pytest.mark.thorough),
         summary(Filter(2, two_sided=False)),
-        summary(Threshold(4)),
+        pytest.param(summary(Threshold(4)), marks=pytest.mark.thorough),
         summary(Threshold(3, theta=2)),
-        summary(Priority(2)),
+        pytest.param(summary(Priority(2)), marks=pytest.mark.thorough),
         summary(Priority(9, theta=2)),
     ],
 )
@@ -174,7 +174,9 @@ class Shifted(EntropyNoise):
 
 
 @pytest.mark.parametrize("kind", [Forgetful, Shifted])
-@pytest.mark.parametrize("rule", [Filter(2), Threshold(3), Priority(2)])
+@pytest.mark.parametrize(
+    "rule", [Filter(2), Threshold(3), pytest.param(Priority(2), marks=pytest.mark.thorough)]
+)
 def test_a_summary_that_strays_is_seen(kind: type[EntropyNoise], rule: Rule) -> None:
     found = problems(summary(rule), seeded(kind))
     assert found and found[0].startswith("place")

@@ -7,6 +7,7 @@ import json
 import math
 import os
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.shared_sizes import some_of
 
 import hushtable as ht
 from hushtable.errors import DataError, HushError, OptionError, QueryError
@@ -58,11 +60,29 @@ def folder(tmp_path: Path) -> Path:
 FEW = ("basic", "marginals", "privelet*", "filter-priority", "sketch", "privbayes", "kdtree")
 
 
+def try_few(patch: pytest.MonkeyPatch, *names: str) -> None:
+    patch.setattr(trying, "QUESTIONS", 60)
+    patch.setattr(trying, "MECHANISMS", {name: MECHANISMS[name] for name in names})
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few questions, and one mechanism of every kind; whoever needs all says so."""
-    monkeypatch.setattr(trying, "QUESTIONS", 60)
-    monkeypatch.setattr(trying, "MECHANISMS", {name: MECHANISMS[name] for name in FEW})
+    try_few(monkeypatch, *FEW)
+
+
+@pytest.fixture
+def two_mechanisms(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose errors are known exactly, and one whose errors only trials tell."""
+    try_few(monkeypatch, "basic", "privbayes")
+
+
+@cache
+def tried_once() -> ProxyPlan:
+    """What several tests look at and none changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        try_few(patch, *FEW)
+        return plan_on_proxy(TOWN, epsilon="1", proxy=people(seed=1), public=True, runs=1)
 
 
 def tried(folder: Path, **options: Any) -> ProxyPlan:
@@ -109,6 +129,7 @@ def test_the_same_stand_in_gives_the_same_figures(folder: Path) -> None:
     assert one == other
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_errors_are_those_of_the_workload_against_the_stand_ins_own_counts(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +163,7 @@ def _truth(rows: pd.DataFrame, starts: Any, stops: Any) -> int:
     return int(inside.sum())
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_weights_and_numbers_of_attributes_count(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +182,7 @@ def test_weights_and_numbers_of_attributes_count(
         assert trial.rmse == pytest.approx(math.sqrt((1 + 3 * 4) / 4))
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_exact_mechanisms_measure_as_forecast(folder: Path) -> None:
     """Of 20 runs of seeded noise on the cells, each an independent draw."""
     found = tried(folder, workload="identity", runs=20)
@@ -168,6 +191,7 @@ def test_exact_mechanisms_measure_as_forecast(folder: Path) -> None:
     assert basic.rmse == pytest.approx(basic.forecast.rmse, rel=0.1)
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_what_data_depend_on_is_useful_by_its_measured_errors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +242,7 @@ def test_what_fails_is_listed_with_its_reason(
     assert found.to_dict()["not_tried"] == refused
 
 
-def test_large_domains_are_bounded(folder: Path) -> None:
+def test_large_domains_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is exact need not be tried, what lays out cells must not, and models go on."""
     long = {"kind": "ordinal", "range": [0, 2999]}
     wide = schema_of(
@@ -230,6 +254,7 @@ def test_large_domains_are_bounded(folder: Path) -> None:
         **{f"a{i}": random.integers(0, 3000, 300) for i in range(2)},
         **{f"b{i}": random.choice(["f", "m"], 300) for i in range(5)},
     })  # fmt: skip
+    try_few(monkeypatch, "basic", "marginals", "privelet*", "privbayes")
     found = plan_on_proxy(
         wide, epsilon="1", proxy=table, public=True, runs=1, workload="marginals:1"
     )
@@ -303,7 +328,7 @@ def test_the_table_to_be_published_is_no_proxy(folder: Path, way: str) -> None:
     assert not (folder / "town.ledger").exists() and not (folder / "town.release").exists()
 
 
-@pytest.mark.parametrize("way", [*WAYS, "tuple"])
+@pytest.mark.parametrize("way", some_of([*WAYS, "tuple"], ["itself", "hard link", "glob", "list"]))
 def test_a_file_that_was_published_from_is_no_proxy(folder: Path, way: str) -> None:
     published(folder, mechanism="basic")
     with pytest.raises(OptionError, match="'town' was published from"):
@@ -405,12 +430,13 @@ def test_drawn_rows_are_those_of_the_release(folder: Path) -> None:
     assert np.abs(dense / 1000 - expected / expected.sum()).max() < 0.01
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 @pytest.mark.parametrize("mechanism", ["privbayes", "basic"])
 def test_what_made_the_rows_is_said_to_be_favoured(folder: Path, mechanism: str) -> None:
     release = published(folder, mechanism=mechanism)
     found = tried(folder, proxy=release, public=False, runs=1)
     assert any(f"release of {mechanism}, which favours" in note for note in found.notes)
-    assert not any("favours" in note for note in tried(folder, runs=1).notes)
+    assert not any("favours" in note for note in tried_once().notes)
 
 
 # ── what is chosen ───────────────────────────────────────────────────────────────────────────────
@@ -424,8 +450,8 @@ def with_errors(found: ProxyPlan, **errors: float) -> ProxyPlan:
     return replace(found, trials=tuple(sorted(trials, key=lambda trial: trial.rmse)))
 
 
-def test_the_least_measured_error_wins(folder: Path) -> None:
-    found = tried(folder, runs=1)
+def test_the_least_measured_error_wins() -> None:
+    found = tried_once()
     for best in ("basic", "privbayes", "kdtree", "marginals"):
         errors = {"basic": 5.0, "privbayes": 6.0, "kdtree": 7.0, "marginals": 8.0, best: 1.0}
         chosen = with_errors(found, **errors).recommended
@@ -433,7 +459,7 @@ def test_the_least_measured_error_wins(folder: Path) -> None:
 
 
 def test_summaries_are_chosen_only_where_the_plan_may_choose_them(folder: Path) -> None:
-    found = with_errors(tried(folder, runs=1), filter_priority=1.0, sketch=2.0, basic=3.0)
+    found = with_errors(tried_once(), filter_priority=1.0, sketch=2.0, basic=3.0)
     assert found.recommended is not None and found.recommended.mechanism == "basic"
     assert any("filter-priority, sketch" in note for note in found.notes)
     declared = tried(folder, runs=1, people=400, typical=10.0)
@@ -454,6 +480,7 @@ def test_what_would_be_mostly_noise_is_not_recommended(folder: Path) -> None:
     assert noisy.to_dict()["recommended"] is None and "noise" in noisy.to_dict()["why_not"]
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_other_numbers_of_rows_are_told(folder: Path) -> None:
     assert any("400 rows" in note for note in tried(folder, runs=1, people=1000).notes)
     assert not any("400 rows" in note for note in tried(folder, runs=1, people=500).notes)
@@ -487,6 +514,7 @@ def _let_win(monkeypatch: pytest.MonkeyPatch, mechanism: str) -> None:
     monkeypatch.setattr(trying, "_measured", measured)
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_the_manifest_names_a_release_that_stood_in(folder: Path) -> None:
     earlier = published(folder, mechanism="basic")
     later = published(folder, proxy=earlier.folder, out=folder / "later.release")
@@ -498,6 +526,7 @@ def test_the_manifest_names_a_release_that_stood_in(folder: Path) -> None:
     assert later.manifest["plan"]["notes"]
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_a_name_that_no_file_should_have_does_not_spoil_a_manifest(folder: Path) -> None:
     odd = folder / "a\udc80\u202e\n.csv"
     people().to_pandas().to_csv(folder / "b.csv", index=False)
@@ -506,6 +535,7 @@ def test_a_name_that_no_file_should_have_does_not_spoil_a_manifest(folder: Path)
     assert ht.open(release.folder).manifest["plan"]["proxy"]["kind"] == "file"
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_the_choice_does_not_depend_on_the_private_table(folder: Path) -> None:
     plans = []
     for seed in (2, 3):
@@ -516,6 +546,7 @@ def test_the_choice_does_not_depend_on_the_private_table(folder: Path) -> None:
     assert plans[0] == plans[1]
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_auto_refuses_noise_also_with_a_proxy(folder: Path) -> None:
     few = schema_of(AGE, JOB, SEX, people=1)
     with pytest.raises(OptionError, match="most answers would be noise"):
@@ -548,6 +579,7 @@ def test_what_cannot_be_paid_is_refused_before_anything_is_tried(
             published(folder, proxy=folder / "public.parquet", public=True, **options)
 
 
+@pytest.mark.usefixtures("two_mechanisms")
 def test_it_is_part_of_the_package(folder: Path) -> None:
     found = ht.plan_on_proxy(
         TOWN, epsilon="1", proxy=folder / "public.parquet", public=True, runs=1

@@ -261,7 +261,7 @@ def test_a_skewed_posterior_has_a_skewed_interval(tmp_path: Path) -> None:
         assert answer.law.half_width(0.95) == pytest.approx(above, abs=2e-4)  # but for rounding
 
 
-@both
+@pytest.mark.parametrize("mechanism", some_of(MECHANISMS, ["ispe"]))
 def test_intervals_cover_over_many_releases(tmp_path: Path, mechanism: str) -> None:
     """Also by the posterior, at the default settings, without reference to adjacent cells."""
     counts = some_counts()

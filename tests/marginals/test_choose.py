@@ -58,7 +58,7 @@ def rmse(design: Design) -> float:
         pytest.param((4,) * 12, 3, 139, marks=thorough),
         pytest.param((2, 2, 2, 3, 3, 5, 5, 8, 10, 16, 50, 100), 3, 148, marks=thorough),
         pytest.param(ADULT, 1, 19.4, marks=thorough),
-        (ADULT, 2, 122.1),
+        pytest.param(ADULT, 2, 122.1, marks=thorough),
         pytest.param(ADULT, 3, 477, marks=thorough),
     ],
 )

@@ -72,6 +72,7 @@ def test_a_setting_that_is_not_listed_is_refused_with_those_that_are(mechanism: 
     assert "hush mechanisms " + mechanism.split("*")[0] in line.replace("'", "")
 
 
+@pytest.mark.thorough
 @every_mechanism
 def test_intervals_are_what_a_release_calls_them(mechanism: str, tmp_path: Path) -> None:
     small = replace(SCHEMA, attributes=SCHEMA.attributes[:2])

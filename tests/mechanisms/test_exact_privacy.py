@@ -18,6 +18,7 @@ from exact_cases import (
     loss_between,
     schema_of,
 )
+from tests.shared_sizes import some_of
 
 from hushtable.auditing.privacy_check import curator_loss
 from hushtable.auditing.small_tables import (
@@ -108,7 +109,13 @@ def test_noisy_counts_lose_epsilon_and_never_more(case: str, neighbours: Any, as
 
 
 @relations
-@pytest.mark.parametrize("case", ["clipped and dropped rows", "two attributes", "at most 1 row"])
+@pytest.mark.parametrize(
+    "case",
+    some_of(
+        ["clipped and dropped rows", "two attributes", "at most 1 row"],
+        ["two attributes", "at most 1 row"],
+    ),
+)
 def test_coded_columns_lose_the_same(case: str, neighbours: Any) -> None:
     by_counts = check_asking(ask_counts, case, neighbours)
     counted = Holdings(schema_of(case))  # as columns, by what codes every table
@@ -116,7 +123,7 @@ def test_coded_columns_lose_the_same(case: str, neighbours: Any) -> None:
     assert by_columns == by_counts
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+@pytest.mark.parametrize("epsilon", some_of(["0.1", "1", "8"], ["1"]))
 @relations
 @cases
 def test_a_selection_loses_at_most_epsilon(case: str, neighbours: Any, epsilon: str) -> None:
@@ -132,7 +139,7 @@ def test_a_selection_loses_at_most_epsilon(case: str, neighbours: Any, epsilon: 
 
 
 @relations
-@cases
+@pytest.mark.parametrize("case", some_of(CASES, [*CASES][:-1]))
 def test_an_adaptive_recipe_holds_on_every_path(case: str, neighbours: Any) -> None:
     report = check_asking(ask_adaptively, case, neighbours, paths=3)
     assert report.holds, (report.problem, report.example)

@@ -129,7 +129,7 @@ def test_all_shapes_are_tried() -> None:
 SIZES = [*range(2, 25), 32, 40, 41, 43, 44, 49, 50, 57, 58, 63, 64]
 
 
-@pytest.mark.parametrize("size", some_of(SIZES, [*range(2, 25), 32, 41, 64]))
+@pytest.mark.parametrize("size", some_of(SIZES, [*range(2, 25), 41]))
 def test_no_tree_has_a_smaller_mean_variance_than_the_best(size: int) -> None:
     shapes = list(every_shape(size))
     found = mean_cost(best_tree(size))
@@ -171,7 +171,11 @@ def mean_variance(axis: AxisTransform, starts: Any, stops: Any, axes: int = 1) -
 
 @pytest.mark.parametrize(
     ("size", "axes", "most", "plain"),
-    [(1024, 1, 0.375, 1.536), (4096, 1, 0.379, 3.671), (256, 2, 0.128, 0.557)],
+    [
+        pytest.param(1024, 1, 0.375, 1.536, marks=pytest.mark.thorough),
+        (4096, 1, 0.379, 3.671),
+        (256, 2, 0.128, 0.557),
+    ],
 )
 def test_ranges_beside_those_of_privelet(size: int, axes: int, most: float, plain: float) -> None:
     """Over all ranges; over 300,000 of the longest axis."""

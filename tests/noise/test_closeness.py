@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -56,14 +57,19 @@ def distance(tables: Tables, scale: Fraction, *, signed: bool) -> Fraction:
             ideal = digit_cdf(scale, 256 ** (digits - part))
         # What lies beyond the outermost thresholds belongs to values that are never drawn.
         true = [Fraction(0), *map(Fraction, ideal), Fraction(1)]
-        off = [t - Fraction(d, UNIT) for t, d in zip(true, drawn, strict=True)]
-        total += sum(abs(b - a) for a, b in pairwise(off)) / 2 + (
+        # Whole numbers of one unit: fractions would be reduced again and again.
+        unit = math.lcm(UNIT, *(t.denominator for t in true))
+        off = [
+            t.numerator * (unit // t.denominator) - d * (unit // UNIT)
+            for t, d in zip(true, drawn, strict=True)
+        ]
+        total += Fraction(sum(abs(b - a) for a, b in pairwise(off)), 2 * unit) + (
             Fraction(2, UNIT) if not part else 0
         )
     return total
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", some_of(SCALES, [scale for scale in SCALES if scale != "64"]))
 def test_every_kind_of_table_is_within_its_distance(scale: str) -> None:
     scale_ = Fraction(scale)
     for tables, signed, stated in (
@@ -154,7 +160,7 @@ def test_a_magnitude_counts_every_draw_it_is_made_of(
     assert 100 * magnitude_eta(theta, tau, scale) == expected > 0
 
 
-@pytest.mark.parametrize("rule", some_of(RULES, RULES[::2]), ids=str)
+@pytest.mark.parametrize("rule", some_of(RULES, RULES[::3]), ids=str)
 def test_no_more_gaps_are_drawn_than_are_counted(
     rule: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +195,7 @@ def gaps_are_counted(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-@pytest.mark.parametrize("domain", [40, 10**6, 2**62])
+@pytest.mark.parametrize("domain", some_of([40, 10**6, 2**62], [40, 2**62]))
 def test_all_draws_expected_for_empty_places_are_counted(domain: int, rule: Rule) -> None:
     """However many of the places are empty."""
     scale = Fraction(3)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from noise_laws import enumerate_outcomes, fits, laplace_cdf
+from tests.shared_sizes import some_of
 
 from hushtable.evaluation.seeded_entropy import SeededEntropy
 from hushtable.kernel.noise import exact
@@ -126,7 +127,12 @@ def test_choose_exponential_finds_one_good_candidate_among_many():
     assert exact.choose_exponential(exponents, SeededEntropy(2)) == 12_345
 
 
-@pytest.mark.parametrize("scale", ["3/10", "1", "20", "64", "1000", "100000", "10000000000"])
+@pytest.mark.parametrize(
+    "scale",
+    some_of(
+        ["3/10", "1", "20", "64", "1000", "100000", "10000000000"], ["3/10", "1", "64", "1000"]
+    ),
+)
 def test_a_sample_fits_its_scale_and_no_scale_a_tenth_off(scale):
     scale = Fraction(scale)
     source = SeededEntropy(int(scale) + 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from fractions import Fraction
 from itertools import pairwise
 
@@ -52,9 +51,11 @@ def test_every_threshold_and_every_prefix_is_right(scale, signed):
         thresholds, zero = true_thresholds(scale, digits, part, signed=signed)
         assert integer_thresholds(tables, part) == thresholds
         assert tables.origins[part] == tables.bounds[part] + zero
-        first = [bisect_right(thresholds, p << 112) - zero for p in range(1 << 16)]
-        last = [bisect_right(thresholds, ((p + 1) << 112) - 1) - zero for p in range(1 << 16)]
-        straddles = np.array(first) != np.array(last)
+        # As many thresholds as are at most p·2¹¹², and less than (p + 1)·2¹¹².
+        prefixes = np.arange(1 << 16)
+        first = np.searchsorted([-(-t >> 112) for t in thresholds], prefixes, "right") - zero
+        last = np.searchsorted([t >> 112 for t in thresholds], prefixes, "right") - zero
+        straddles = first != last
         entries = tables.entries[part].astype(int)
         assert ((entries & 1) == straddles).all()
         assert ((entries >> 1) == first)[~straddles].all()

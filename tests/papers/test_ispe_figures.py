@@ -24,6 +24,7 @@ def grid() -> GridTable:
     return GridTable.made_up(continuous(3_000, side=16))
 
 
+@pytest.mark.thorough
 def test_a_sweep_has_a_row_for_every_value_and_kind_of_question(
     tmp_path: Path, grid: GridTable
 ) -> None:

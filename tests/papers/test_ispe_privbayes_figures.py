@@ -51,9 +51,7 @@ FIGURES = [*ispe.FIGURES, *privbayes.FIGURES]
 # ── every figure, at its quick size ──────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "figure", some_of(FIGURES, [ispe.FIGURES[0], privbayes.FIGURES[0]]), ids=lambda f: f.name
-)
+@pytest.mark.parametrize("figure", some_of(FIGURES, [privbayes.FIGURES[0]]), ids=lambda f: f.name)
 def test_a_figure_runs_draws_and_judges(tmp_path: Path, figure: Figure) -> None:
     done = reproduce(figure, tmp_path, Scope(quick=True))
     assert done.statements and all(any(c.isdigit() for c in s.seen) for s in done.statements)

@@ -144,9 +144,9 @@ TREE = {"name": "b", "kind": "nominal", "tree": {"x": ["p", "q"], "y": ["r", "s"
     "settings",
     [
         {"a": "haar", "b": "tree@1/4,3/4"},
-        {"a": "tree:2x2", "b": "nominal"},
+        pytest.param({"a": "tree:2x2", "b": "nominal"}, marks=pytest.mark.thorough),
         {"a": "rooted:2x2@1/2,1/4,1/4", "b": "rooted"},
-        {"b": "rooted@1/6,1/3,1/2"},
+        pytest.param({"b": "rooted@1/6,1/3,1/2"}, marks=pytest.mark.thorough),
         {"a": "tents:2@16", "b": "tree"},
     ],
     ids=str,

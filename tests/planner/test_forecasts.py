@@ -55,6 +55,8 @@ SCHEMAS = {
     "three axes, replace-one": schema_of(SEX, JOB, GRADE, neighbours="replace-one"),
     "several rows each": schema_of(AGE, JOB, unit={"column": "id", "max_rows": 3}),
 }
+# Of kinds that smaller ones are of as well.
+LARGER = ("one axis", "three axes, replace-one")
 AXES: list[AxisTransform] = [
     Identity(9),
     Haar(9),
@@ -119,7 +121,13 @@ def questions_for(schema: Schema) -> str:
 
 
 @pytest.mark.parametrize("workload", [*WORKLOADS, "2*ranges + marginals:1", "sql"])
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.thorough] if name in LARGER else [])
+        for name in SCHEMAS
+    ],
+)
 def test_every_forecast_is_that_of_the_matrices(name: str, workload: str) -> None:
     schema = SCHEMAS[name]
     if workload == "nodes" and all(a.hierarchy is None for a in schema.attributes):
@@ -198,7 +206,7 @@ def test_budgets_of_levels_help_and_are_optional() -> None:
     assert with_shares.rmse <= without.rmse
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.sampled_from([AGE, SEX, JOB, GRADE]), min_size=1, max_size=3, unique_by=id),
     st.lists(st.sampled_from(WORKLOADS[:-1]), min_size=1, max_size=2, unique=True),

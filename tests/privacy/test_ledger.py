@@ -649,6 +649,7 @@ class TestProcesses:
         assert sum(accepted) == 10
         assert 0 in (accepted[0] + accepted[2], accepted[1] + accepted[3])
 
+    @pytest.mark.thorough
     def test_a_kill_at_any_line_loses_nothing_that_was_published(self, tmp_path: Path) -> None:
         (line,) = output(spender("kills", tmp_path, 30))
         assert set(json.loads(line)) == {

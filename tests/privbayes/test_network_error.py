@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from network_cases import NETWORKS, SCHEMA, network_of, random_fit, reader_of
 from scipy import stats
 from tables import measured, mixed, mixed_schema
+from tests.shared_sizes import some_of
 
 from hushtable.families.network.error import MeasuredLaw, ModelError, NoisyRows, missed_part
 from hushtable.families.network.fit import fit
@@ -49,7 +50,7 @@ def ranges_of(size: int) -> st.SearchStrategy[tuple[int, int]]:
 
 
 @every_network
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(ranges=st.tuples(*map(ranges_of, SCHEMA.shape)))
 def test_a_table_tells_what_its_cells_add_up_to(
     name: str, ranges: tuple[tuple[int, int], ...]
@@ -303,7 +304,7 @@ def coverage(
     return found
 
 
-@pytest.mark.parametrize("ways", [1, 2, 3])
+@pytest.mark.parametrize("ways", some_of([1, 2, 3], [2]))
 def test_intervals_hold_in_a_table_with_a_network_behind_it(ways: int) -> None:
     found = coverage(mixed_schema(), mixed(5000), "1", ways, seeds=6, questions=50)
     for hits, tries in found.values():
@@ -311,7 +312,7 @@ def test_intervals_hold_in_a_table_with_a_network_behind_it(ways: int) -> None:
 
 
 @pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not beside the project")
-@pytest.mark.parametrize("ways", [1, 2, 3])
+@pytest.mark.parametrize("ways", some_of([1, 2, 3], [3]))
 def test_intervals_hold_in_a_real_table(ways: int) -> None:
     schema, table = adult(ADULT)
     columns = CodedTable.of("adult", schema, table).columns

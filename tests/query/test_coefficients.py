@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -31,7 +31,7 @@ from hushtable.kernel.maps import AxisTransform, Haar, Identity, Nominal, Produc
 from hushtable.kernel.privacy.noises import DiscreteLaplace
 from hushtable.query.box import Box, Boxes, CodeSet
 from hushtable.query.cutting import Cuts
-from hushtable.query.law import NoiseSum
+from hushtable.query.law import NoiseSum, noise_sum
 from hushtable.query.result import Measure
 from hushtable.schema import Hierarchy, nominal
 
@@ -150,7 +150,7 @@ pieces = st.sampled_from([1, 7, 50, 2**22])
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(questions(), pieces)
 def test_a_count_and_its_variance_are_those_of_the_matrices(
     question: tuple[Explicit, Boxes], piece: int
@@ -172,19 +172,28 @@ def test_a_law_has_every_weight_as_often_as_it_occurs(
     with mock.patch.object(module, "_PIECE", piece):
         law = reader(explicit.axes, explicit.values).law(boxes)
     weights, each = np.abs(explicit.weights(boxes)), explicit.factors()
-    expected = Counter(
-        (round(float(weight), 9), round(float(factor), 9))
-        for weight, factor in zip(weights.flat, each.flat, strict=True)
-        if weight > 1e-9
-    )
+    expected, found = defaultdict[float, list[float]](list), defaultdict[float, list[float]](list)
+    for weight, factor in zip(weights.flat, each.flat, strict=True):
+        expected[round(float(factor), 9)].append(float(weight))
     assert isinstance(law, NoiseSum)
-    found: Counter[tuple[float, float]] = Counter()
     for weight, noise, count in law.terms:
-        found[round(weight, 9), round(float(noise.scale / SCALE), 9)] += count
-    assert found == expected
+        found[round(float(noise.scale / SCALE), 9)] += [weight] * count
+    # Weights may be so small that they cannot be told from rounding.
+    room = 1e-12 * max(1.0, weights.max(initial=0.0))
+    gathered = weights.size > noise_sum._MANY  # then classes of weights may stand for them
+    for factor in expected.keys() | found.keys():
+        if gathered:
+            squares = (np.square(found[factor]).sum(), np.square(expected[factor]).sum())
+            assert squares[0] == pytest.approx(squares[1], rel=1e-9, abs=room**2)
+            continue
+        listed = sorted(found[factor], reverse=True)
+        wanted = sorted(expected[factor], reverse=True)
+        assert len(listed) <= len(wanted)
+        listed += [0.0] * (len(wanted) - len(listed))
+        assert listed == pytest.approx(wanted, rel=1e-9, abs=room)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), questions(most=3), pieces, st.sampled_from([0, 8]))
 def test_groups_in_any_order_are_counts_of_their_parts(
     data: st.DataObject, question: tuple[Explicit, Boxes], piece: int, few: int

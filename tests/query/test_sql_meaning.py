@@ -169,7 +169,7 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conditions)
 def test_a_condition_selects_the_values_on_which_it_is_true(condition):
     text, evaluate = condition

@@ -110,7 +110,7 @@ junk = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(st.dictionaries(st.sampled_from(["tableSchema", "tables", "a", "b"]), junk), junk)
 def test_junk_is_a_draft_or_a_schema_error(
     tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], column: Any

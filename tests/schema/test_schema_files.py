@@ -46,7 +46,7 @@ hierarchy = "work.csv"
 """
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(schemas())
 def test_a_schema_is_the_same_after_toml_and_json(schema: Schema) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -151,7 +151,7 @@ def test_the_schema_these_refusals_start_from_is_fine() -> None:
     assert Schema.from_dict(content(AGE, unit={"column": "id"})).cells == 10
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(near_schemas | junk)
 def test_anything_is_a_schema_or_refused(anything: Any) -> None:
     try:

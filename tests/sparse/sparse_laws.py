@@ -216,8 +216,8 @@ def laborious_priorities(
     noisy = np.array(values) + noise
     sizes = np.where(np.abs(noisy) >= rule.theta, np.abs(noisy), 0)
     priorities = sizes / (1 - random.random(shape))
-    for row, sized, ranked in zip(noisy, sizes, priorities, strict=True):
-        order = np.argsort(-ranked)
+    orders = np.argsort(-priorities, axis=1)
+    for row, sized, ranked, order in zip(noisy, sizes, priorities, orders, strict=True):
         chosen = [int(i) for i in order[: rule.size] if sized[i]]
         tau = float(ranked[order[rule.size]]) if len(values) > rule.size else 0.0
         yield tuple((i, int(row[i])) for i in sorted(chosen)), tau

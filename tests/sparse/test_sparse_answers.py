@@ -169,9 +169,9 @@ def test_priority_sums_are_unbiased() -> None:
     [
         ("geometric", "cells"),
         ("threshold", "cells"),
-        ("priority", "cells"),
+        pytest.param("priority", "cells", marks=pytest.mark.thorough),
         ("priority", "dyadic"),
-        ("threshold", "haar"),
+        pytest.param("threshold", "haar", marks=pytest.mark.thorough),
     ],
 )
 def test_intervals_cover(rule: str, on: str) -> None:

@@ -187,6 +187,7 @@ def mean_square_error(transform: AxisTransform) -> float:
     return float((gains @ squares).mean())
 
 
+@pytest.mark.thorough
 def test_published_errors_over_all_ranges_of_1024_codes() -> None:
     """The errors that others published for these strategies, as ratios to the Haar wavelet's."""
     haar = mean_square_error(Haar(1024))

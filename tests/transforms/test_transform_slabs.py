@@ -57,7 +57,7 @@ def slab(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 @pytest.mark.usefixtures("slab")
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(cases.transforms(most=9), min_size=1, max_size=4), st.integers(0, 2**32))
 def test_slabs_are_the_matrices(axes: list[AxisTransform], seed: int) -> None:
     transform = Product(tuple(axes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -139,8 +140,12 @@ def entering(columns: Exact) -> Fraction:
 
 def moving(columns: Exact) -> Fraction:
     """The largest Σ|change| when a row moves between any two cells."""
-    pairs = itertools.product(range(columns.shape[1]), repeat=2)
-    return max(abs(columns[:, one] - columns[:, other]).sum() for one, other in pairs)
+    # Whole numbers of one unit are compared for all pairs at once.
+    unit = math.lcm(*(entry.denominator for entry in columns.flat))
+    whole = (columns * unit).astype(np.int64)
+    assert (whole == columns * unit).all() and np.abs(whole).max() < 2**62 // (2 * len(whole))
+    most = max(int(np.abs(whole.T - cell).sum(axis=1).max()) for cell in whole.T)
+    return Fraction(most, unit)
 
 
 def intervals(size: int) -> list[tuple[int, int]]:

@@ -316,30 +316,35 @@ def attempt_everything(folder: Path) -> dict[str, str]:
     out.mkdir()
     write_tables(tables)
     schemas = {}
-    for outside in ("clip", "drop", "other"):
-        schemas[outside] = folder / f"{outside}.toml"
+    # Each has a budget of its own, and the shorter ledgers are, the sooner they are read.
+    for name in ("clip", "drop", "other", "memory", "recipes"):
+        schemas[name] = folder / f"{name}.toml"
+        outside = name if name in ("clip", "drop") else "other"
         text = SCHEMA.format(budget="1000", outside=outside)
-        if outside != "other":  # each has a budget of its own
-            text = text.replace('"people"', f'"people {outside}"')
-        schemas[outside].write_text(text)
+        if name != "other":
+            text = text.replace('"people"', f'"people {name}"')
+        schemas[name].write_text(text)
     attempts, schema = Attempts(), schemas["other"]
     for path in sorted(tables.iterdir()):
         target = out / f"{path.name}.release"
         publish = ("publish", path, "--schema", schema, "-e", "1")
+        if path.name not in CHECKED:  # no table has a say in a plan: it is made for these alone
+            publish = (*publish, "-m", "basic")
         attempts.run(f"hush publish {path.name}", hush(*publish, "-o", target))
         attempts.run(f"publish {path.name}", lambda p=path: _publish(p, schema, out / f"{p.name}2"))
         if path.name in CHECKED:
             attempts.run(f"hush check {path.name}", looking("check", path, "--schema", schema))
     for name, make in tables_in_memory():
         target = out / name.replace(" ", "-")
-        attempts.run(f"check {name}", lambda m=make: _check(m(), schema))
-        attempts.run(f"publish {name}", lambda m=make, t=target: _publish(m(), schema, t))
+        memory = schemas["memory"]
+        attempts.run(f"check {name}", lambda m=make, s=memory: _check(m(), s))
+        attempts.run(f"publish {name}", lambda m=make, s=memory, t=target: _publish(m(), s, t))
     for outside in ("clip", "drop"):
         made = out / f"{outside}.release"
         options = ("--schema", schemas[outside], "-e", "1", "-o", made, "--json")
         attempts.run(f"hush publish {outside}", hush("publish", tables / "good.csv", *options))
     _attempt_network(attempts, tables / "good.csv", schema, out)
-    _attempt_recipes(attempts, tables / "good.csv", schema, out, recipes(every=False))
+    _attempt_recipes(attempts, tables / "good.csv", schemas["recipes"], out, recipes(every=False))
     _attempt_refusals(attempts, folder, schema)
     _attempt_reading(attempts, folder, schema)
     _attempt_evaluations(attempts, folder)
@@ -350,7 +355,6 @@ def attempt_everything(folder: Path) -> dict[str, str]:
 def _publish(data: Any, schema: Path, out: Path, **options: Any) -> Any:
     import hushtable
 
-    # No table has a say in a plan: that commands make one for each is enough.
     return hushtable.publish(data, schema, epsilon="1", mechanism="basic", out=out, **options)
 
 
@@ -393,7 +397,7 @@ def _attempt_recipes(
 def more_recipes(folder: Path) -> None:
     """Every mechanism in every form, after everything else was done."""
     attempts = Attempts()
-    good, schema = folder / INSIDE / "good.csv", folder / "other.toml"
+    good, schema = folder / INSIDE / "good.csv", folder / "recipes.toml"
     done = recipes(every=False)
     more = tuple(recipe for recipe in recipes(every=True) if recipe not in done)
     _attempt_recipes(attempts, good, schema, folder / "out", more)

@@ -78,6 +78,18 @@ def _income(code: int, chance: np.random.Generator) -> float:
     return float(chance.choice([low, last, low + chance.integers(0, 4 * (high - low)) / 4]))
 
 
+MIDDLES = (5.0, 15.0, 29.5)
+
+
+def in_the_middle(values: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows whose incomes stand in the middle of their bins, where answers take them to be."""
+    edges = np.array(EDGES[1:-1])
+    return [
+        (age, None if income is None else MIDDLES[int(np.searchsorted(edges, income, "right"))], *r)
+        for age, income, *r in values
+    ]
+
+
 def database(values: list[tuple[Any, ...]]) -> duckdb.DuckDBPyConnection:
     """DuckDB with the rows."""
     db = duckdb.connect()
@@ -280,8 +292,8 @@ class Statement:
     ordered: bool
 
 
-def statement(chance: Random) -> Statement:
-    """A SELECT with some of everything."""
+def statement(chance: Random, *, held: bool = False) -> Statement:
+    """A SELECT with some of everything; with `held`, of groups that have a row."""
     terms = list(dict.fromkeys(term(chance) for _ in range(chance.randrange(0, 3))))
     source, before = "census", ""
     if chance.random() < 0.3:
@@ -301,6 +313,8 @@ def statement(chance: Random) -> Statement:
     for side in (0, 1):
         columns = [*shown, *(f"{text[side]} AS a{i}" for i, text in enumerate(asked))]
         kept = "" if keep is None else f" HAVING {keep[side]}"
+        if held and terms:
+            kept = " HAVING COUNT(*) > 0" + (f" AND ({keep[side]})" if keep else "")
         texts.append(
             f"{before}SELECT {', '.join(columns)} FROM {source}{where}{group}{kept}{order}"
         )

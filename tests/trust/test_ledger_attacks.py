@@ -101,7 +101,7 @@ def test_a_kill_at_every_step_of_publishing(tmp_path: Path, size: Size, tally: T
 
 
 def test_a_kill_at_any_moment_of_publishing(tmp_path: Path, size: Size, tally: Tally) -> None:
-    count = size(5, 200)
+    count = size(3, 200)
     found = run(PUBLISHER, "random_kills", tmp_path, count)
     assert found["kills"] >= count
     assert 0 < found["releases"] <= found["entries"]

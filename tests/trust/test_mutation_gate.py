@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,20 @@ def test_every_mutant_is_one_change_of_the_source_as_it_is() -> None:
     assert len(changes) == len(MUTANTS)
 
 
-@cache
-def meaning(source: str) -> str:
+def meaning(source: str) -> list[str]:
     """The source without its comments and layout."""
+    lines = source.split("\n")
+    starts = [
+        min([statement, *getattr(statement, "decorator_list", [])], key=lambda part: part.lineno)
+        for statement in ast.parse(source).body
+    ]
+    cuts = [0, *(start.lineno - 1 for start in starts[1:]), len(lines)]
+    return [meaning_of_part("\n".join(lines[a:b])) for a, b in pairwise(cuts)]
+
+
+@cache
+def meaning_of_part(source: str) -> str:
+    """Most parts of a file are the same in all of its mutants."""
     return ast.dump(ast.parse(source))
 
 

@@ -359,6 +359,7 @@ def test_a_report_opens_offline_and_keeps_nobody_out(
     context.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.accessibility
 def test_the_owner_sees_what_was_spent_and_what_more_would_give(
     browser: Any,

@@ -254,6 +254,12 @@ def test_several_aggregates_of_sql_stand_side_by_side(town: ht.Release) -> None:
     assert chart_of(reply)["menus"] is None
 
 
+@pytest.mark.parametrize("question", ["by=sex&show=mean&of=age", "sql=SELECT SUM(age) FROM town"])
+def test_sums_and_means_say_to_what_values_are_clipped(town: ht.Release, question: str) -> None:
+    assert "age is clipped to 0 … 99" in shown(page(town, asked(question))).text
+    assert "clipped" not in shown(page(town, asked("by=sex"))).text
+
+
 def test_a_line_of_python_gives_the_same(town: ht.Release) -> None:
     text = shown(page(town, asked("by=sex&together=on&confidence=0.9"))).text
     line = re.search(r"ht\.open\('town\.release'\)\.sql\((.*)\)\n?", text)

@@ -94,6 +94,8 @@ def query(
         _print_answer(result)
     else:
         print_result(result)
+    if result.clipping and not as_json:
+        say(result.clipping)
     if len(releases) > 1 and not as_json:
         say(opened.reader.note)
 

@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.errors import QueryError
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of
 
 ESTIMATE = "these intervals may hold less often than they say"
 """What it means that an interval is an estimate."""
 
+
+# Half widths up to this, or this part of the value, are what is left of sums that have no error.
+_NOTHING, _ROUNDING = 1e-11, 1e-11
 
 Draws = frozenset[tuple[str, ...]] | None
 """The draws of the noise, where they are known to be unlike all others."""
@@ -90,6 +94,13 @@ class Answer:
             "note": self.note,
         }
 
+    def __getitem__(self, key: str) -> Any:
+        """A part of it by the name that JSON has, such as "value" or "interval" (of 95 %)."""
+        parts = self.to_dict()
+        if not isinstance(key, str) or key not in parts:
+            raise QueryError(f"an answer has {', '.join(parts)}")
+        return parts[key]
+
     def __add__(self, other: Answer | float) -> Answer:
         return _calculated("+", self, other)
 
@@ -158,17 +169,32 @@ def show_number(
 
     >>> show_number(35885.4, beside=240), show_number(0.12345, beside=0.02), show_number(1234.5)
     ('35,885', '0.123', '1,234')
+    >>> show_number(0.1 + 0.2, beside=1e-16), show_number(-1e-14, beside=1e-12)
+    ('0.3', '0')
     """
     if not math.isfinite(value):
         return "?" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if float(value).is_integer():
         return f"{int(value):,}"
-    if beside is not None and math.isfinite(beside) and beside > 0:
+    if beside is not None and _is_rounding(beside, value):
+        if abs(value) <= _NOTHING:
+            return "0"
+        # All that is not rounding.
+        places, rounding = 8 - math.floor(math.log10(abs(value))), ROUND_HALF_EVEN
+    elif beside is not None and math.isfinite(beside) and beside > 0:
         places = 1 - math.floor(math.log10(beside))  # two digits of the error
     else:
         places = 2 - math.floor(math.log10(abs(value)))  # three of its own
     step = Decimal(1).scaleb(-max(places, 0))
-    return f"{Decimal(float(value)).quantize(step, rounding, Context(prec=1000)):,f}"
+    rounded = Decimal(float(value)).quantize(step, rounding, Context(prec=1000))
+    shown = f"{rounded if rounded else abs(rounded):,f}"  # nothing has no sign
+    exact = beside is not None and _is_rounding(beside, value)
+    return shown.rstrip("0").rstrip(".") if exact and "." in shown else shown
+
+
+def _is_rounding(half: float, value: float) -> bool:
+    """Whether a half width is none, but for the last bits of a sum."""
+    return half <= max(_NOTHING, _ROUNDING * abs(value)) if math.isfinite(value) else half == 0
 
 
 def show_ends(low: float, high: float, half: float) -> tuple[str, str]:
@@ -181,6 +207,8 @@ def show_ends(low: float, high: float, half: float) -> tuple[str, str]:
 
 def show_bar(value: float, half: float) -> str:
     """A half width for people, beside a value as it is shown: it reaches both ends from there."""
+    if _is_rounding(half, value):
+        return "0"
     shown = show_number(value, half)
     moved = abs(float(shown.replace(",", "")) - value) if math.isfinite(value) else 0.0
     return show_number(half + moved, half, rounding=ROUND_CEILING)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.query.aggregate import Aggregate, Compared, Count, Having, Joined, Negated
 from hushtable.query.box import Box, Boxes, CodeSet, common
 from hushtable.query.cutting import Cuts, all_codes, held_by_group
-from hushtable.query.extent import extent_of
+from hushtable.query.extent import clipping_of, extent_of
 from hushtable.query.grouping import Group, Query, cases_of, group_nodes, projection
 from hushtable.query.reader import Answering, Estimates, LawTable
 from hushtable.query.result import Label, Measure, ResultTable
@@ -61,10 +61,12 @@ def answer_query(
         note=note,
         places={name: _joined([rows.places[i] for rows in asked]) for i, name in enumerate(names)},
     )
+    shown = [name for name in query.columns if isinstance(name, str)]
+    asked_for = (named.aggregate for named in query.aggregates if named.name in shown)
+    table = replace(table, clipping=clipping_of(asked_for, schema))
     if query.having is not None:
         held = [rows.having(query.having) for rows in asked]
         table = table.chosen(np.concatenate(held))
-    shown = [name for name in query.columns if isinstance(name, str)]
     ordered = table.ordered(query.order, query.limit, query.offset)
     return ordered.select(query.selected, shown)
 

@@ -70,6 +70,7 @@ def table_html(table: ResultTable) -> str:
         grid(heads, rows, left=len(shown.groups)),
         more_rows(len(table) - len(shown)),
         _estimate(table.estimate),
+        small(table.clipping) if table.clipping else Markup(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, Integers
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.law import NoiseLaw
@@ -64,6 +64,24 @@ class LawTable(LazyLaws):
     def __init__(self, number: int, law: Callable[[int], NoiseLaw], together: RowErrors) -> None:
         super().__init__(number, law)
         self.together = together
+
+
+class SharedLaws(LazyLaws):
+    """Very many laws one by one, and the figures of any of them at once, by their numbers.
+
+    No interval is an estimate. Half widths of many at once may be a little larger than each by
+    itself, never smaller.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        law: Callable[[int], NoiseLaw],
+        variances: Callable[[Integers], Floats],
+        half_widths: Callable[[Integers, float], Floats],
+    ) -> None:
+        super().__init__(number, law)
+        self.variances, self.half_widths = variances, half_widths
 
 
 @dataclass(frozen=True)

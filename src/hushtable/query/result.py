@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
+from hushtable.errors import QueryError, alternatives
 from hushtable.query.answer import (
     Answer,
     finite,
@@ -22,7 +23,7 @@ from hushtable.query.answer import (
 )
 from hushtable.query.extent import Extent
 from hushtable.query.law import NoiseLaw, checked_confidence, margins_of, simultaneous
-from hushtable.query.reader import Estimates, LawTable, LazyLaws
+from hushtable.query.reader import Estimates, LawTable, LazyLaws, SharedLaws
 from hushtable.text import plain
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Measure:
     @property
     def note(self) -> str:
         """What the errors of some rows rest on, where it is more than others do."""
-        if isinstance(self.laws, LawTable):
+        if isinstance(self.laws, LawTable | SharedLaws):
             return ""
         notes = (getattr(law, "note", None) for law in self.held_laws)
         return next((note for note in notes if note), "")
@@ -107,17 +108,21 @@ class Measure:
         """The standard error of each row."""
         if isinstance(self.laws, LawTable):
             return np.sqrt(self.laws.together.variances[self.law_of_row])
+        if isinstance(self.laws, SharedLaws):
+            return np.sqrt(self.laws.variances(self._held[0]))[self._held[1]]
         return self._by_row([math.sqrt(law.variance) for law in self.held_laws])
 
     @property
     def estimates(self) -> NDArray[np.bool_]:
         """Which rows have an interval that is an estimate: it may hold less often than it says."""
-        if isinstance(self.laws, LawTable):
+        if isinstance(self.laws, LawTable | SharedLaws):
             return np.zeros(len(self.law_of_row), bool)
         return np.array([law.estimate for law in self.held_laws], bool)[self._held[1]]
 
     def half_widths(self, level: float) -> Floats:
         """Half the width of each row's interval."""
+        if isinstance(self.laws, SharedLaws):
+            return self.laws.half_widths(self._held[0], checked_confidence(level))[self._held[1]]
         return self._by_row([law.half_width(level) for law in self.held_laws])
 
     def bounds(self, level: float) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -125,6 +130,9 @@ class Measure:
         if isinstance(self.laws, LawTable):
             first, last = self.laws.together.ends(checked_confidence(level))
             return first[self.law_of_row], last[self.law_of_row]
+        if isinstance(self.laws, SharedLaws):
+            half = self.half_widths(level)
+            return unrounded(self.values, half, half)
         laws = self.held_laws
         if not any(hasattr(type(law), "ends") for law in laws):
             return self._around([margins_of(law, level) for law in laws])
@@ -174,6 +182,8 @@ class ResultTable:
     note: str = ""
     places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     """Where each row's group stands in the order of its column: labels alone do not tell."""
+    clipping: str = ""
+    """To which ends the values were clipped that sums, means and quantiles are of."""
     covered: int | None = None
     """How many rows simultaneous intervals must cover: also those that LIMIT left out."""
 
@@ -192,10 +202,48 @@ class ResultTable:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
 
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        """One row; the last is −1."""
-        place = range(len(self))[row]
-        return self._taken(np.array([place])).rows()[0]
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> ResultTable: ...
+
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+
+    def __getitem__(self, key: int | slice | str) -> dict[str, Any] | ResultTable | list[Any]:
+        """A row by its number (the last is −1), some rows as a table, or a column by its name.
+
+        Columns are the groups, the aggregates, and `stderr`, `lower`, `upper` of the only one.
+        """
+        if isinstance(key, str):
+            return self._column(key)
+        if isinstance(key, slice):
+            return self._taken(np.arange(len(self))[key])
+        if isinstance(key, bool) or not isinstance(key, int | np.integer):
+            raise QueryError("a table has rows by number, such as table[0], and columns by name")
+        if not -len(self) <= key < len(self):
+            raise IndexError(f"the table has {len(self):,} rows")
+        return self._taken(np.array([range(len(self))[key]])).rows()[0]
+
+    def _column(self, name: str) -> list[Any]:
+        single = len(self.measures) == 1
+        taken = set(_KEYS) | {"lower", "upper"} if single else set(self.measures)
+        named = dict(zip(_beside(self.groups, taken), self.groups.values(), strict=True))
+        columns: dict[str, Callable[[], Any]] = {
+            key: partial(_plain, labels) for key, labels in named.items()
+        }
+        columns |= {key: partial(_finite, m.values) for key, m in self.measures.items()}
+        if single:
+            columns["value"] = partial(_finite, self.values)
+            columns["stderr"] = lambda: _finite(self.stderr)
+            columns["lower"] = lambda: _finite(self.bounds[0])
+            columns["upper"] = lambda: _finite(self.bounds[1])
+            columns["estimate"] = lambda: _plain(self.estimates)
+        if name not in columns:
+            raise QueryError(f"there is no column {name!r}; {alternatives(name, columns)}")
+        found: list[Any] = columns[name]()
+        return found
 
     @cached_property
     def only(self) -> Measure:
@@ -237,6 +285,11 @@ class ResultTable:
     def estimate(self) -> bool:
         """Whether some row's interval is an estimate."""
         return bool(self.estimates.any())
+
+    @property
+    def whole_note(self) -> str:
+        """Where values and errors come from, and to which ends values were clipped."""
+        return "; ".join(filter(None, (self.note, self.clipping)))
 
     @property
     def level(self) -> str:
@@ -353,7 +406,7 @@ class ResultTable:
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "estimate": self.estimate,
-            "note": self.note,
+            "note": self.whole_note,
         }
 
     def to_arrow(self) -> pyarrow.Table:
@@ -412,7 +465,8 @@ class ResultTable:
         lines = [list(line) for line in zip(*columns, strict=True)]
         text = _aligned(lines, left=len(self.groups))
         hidden = len(self) - len(shown)
-        return text + (f"\n… {hidden} more rows" if hidden else "")
+        more = [f"… {hidden} more rows"] if hidden else []
+        return "\n".join([text, *more, *([plain(self.clipping)] if self.clipping else [])])
 
     def _repr_html_(self) -> str:
         from hushtable.query.html import table_html

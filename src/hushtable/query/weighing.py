@@ -97,6 +97,15 @@ def same(one: Weighing, other: Weighing) -> bool:
     return plain and [(p.box, p.factor) for p in one] == [(p.box, p.factor) for p in other]
 
 
+def same_weights(one: Weighing, other: Weighing) -> bool:
+    """Whether two questions are plainly the same sum."""
+    return len(one) == len(other) and all(
+        (p.box, p.factor, p.along.keys()) == (q.box, q.factor, q.along.keys())
+        and all(np.array_equal(weights, q.along[axis]) for axis, weights in p.along.items())
+        for p, q in zip(one, other, strict=True)
+    )
+
+
 def within(weighing: Weighing, boxes: Boxes) -> Weighing:
     """What of a question lies in disjoint boxes."""
     parts = (replace(part, box=part.box.intersection(box)) for part in weighing for box in boxes)

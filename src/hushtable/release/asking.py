@@ -10,6 +10,7 @@ from hushtable.errors import QueryError
 from hushtable.query.aggregate import Aggregate, Arithmetic, Count, Mean, Quantile, Sum
 from hushtable.query.answer import Answer, Draws, Source
 from hushtable.query.answering import answer_query
+from hushtable.query.extent import clipping_of
 from hushtable.query.grouping import Group, Query, check_row_cap
 from hushtable.query.law import NoiseLaw
 from hushtable.query.reader import Answering, ModelReader, NotingReader
@@ -94,11 +95,12 @@ class Asking:
         rows = parse_where(where or "", self.schema)
         answer = statistic(self._answering(estimate), self.schema, aggregate, rows)
         source = answer.source and answer.source.drawn_as(self.draws)
-        return replace(answer, note=_note(answer.law, self.reader), source=source)
+        said = _note(answer.law, self.reader), clipping_of([aggregate], self.schema)
+        return replace(answer, note="; ".join(filter(None, said)), source=source)
 
     def _axis(self, attribute: str) -> int:
         if not isinstance(attribute, str):
-            raise QueryError("name an attribute, such as 'age'")
+            raise QueryError(f"name an attribute, such as {self.schema.attributes[0].name!r}")
         return self.schema.index(attribute)
 
     def sql(
@@ -140,9 +142,7 @@ class Asking:
         """
         from hushtable.query.sql import parse_where
 
-        names = [
-            name for some in attributes for name in ([some] if isinstance(some, str) else some)
-        ]
+        names = [name for some in attributes for name in _names(some)]
         groups = tuple(Group(self._axis(name), None, name) for name in names)
         if len({group.axis for group in groups}) < len(groups):
             raise QueryError("an attribute is named twice")
@@ -169,6 +169,8 @@ class Asking:
         estimate: bool = False,
     ) -> ResultTable:
         """Answer a parsed question."""
+        if isinstance(row_cap, bool) or not isinstance(row_cap, int) or row_cap < 1:
+            raise QueryError("row_cap is a whole number of rows, such as 100_000")
         check_row_cap(query, self.schema, row_cap)
         table = answer_query(
             self._answering(estimate),
@@ -178,6 +180,15 @@ class Asking:
             simultaneous=simultaneous,
         )
         return replace(table, note=table.only.note or self.reader.note)
+
+
+def _names(some: str | Sequence[str]) -> Sequence[str]:
+    """One name, or several in a list or a tuple."""
+    if isinstance(some, str):
+        return [some]
+    if not isinstance(some, list | tuple):
+        raise QueryError("a table is of attributes by name: table('age', 'sex')")
+    return some
 
 
 def _note(law: NoiseLaw, reader: NotingReader) -> str:

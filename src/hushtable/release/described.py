@@ -21,7 +21,7 @@ def answer_dict(result: ResultTable) -> dict[str, Any]:
     if not is_scalar(result):
         return result.to_dict()
     said = {"confidence": result.confidence, "simultaneous": result.simultaneous}
-    return {**result.rows()[0], **said, "note": result.note}
+    return {**result.rows()[0], **said, "note": result.whole_note}
 
 
 def release_dict(release: Release, accuracy: Accuracy | None = None) -> dict[str, Any]:

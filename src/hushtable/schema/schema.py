@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import OptionError, SchemaError
+from hushtable.errors import OptionError, SchemaError, alternatives
 from hushtable.kernel.privacy.loss import NEIGHBOURS, Exposure, Neighbours
 from hushtable.schema.attribute import Attribute
 from hushtable.schema.origin import OWN_COLUMN
@@ -207,8 +207,8 @@ class Schema:
     def index(self, name: str) -> int:
         """The position of an attribute."""
         if name not in self._indices:
-            names = ", ".join(self._indices)
-            raise OptionError(f"there is no attribute {name!r}; the schema has {names}")
+            others = alternatives(name, self._indices, "the schema has")
+            raise OptionError(f"there is no attribute {name!r}; {others}")
         return self._indices[name]
 
     def attribute(self, name: str) -> Attribute:

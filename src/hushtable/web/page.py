@@ -320,7 +320,7 @@ def _shown(table: ResultTable, question: Question, base: str, private: bool) -> 
         "estimate": table.estimate,
         "estimate_words": ESTIMATE,
         "simultaneous": table.simultaneous,
-        "note": table.note,
+        "note": table.whole_note,
         "spec": table_spec(table, marks) if form and table.groups else None,
         "pale": list(dict.fromkeys(map(noise_words, table.measures.values()))),
         "form": form,

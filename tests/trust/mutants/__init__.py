@@ -19,6 +19,7 @@ from .foreign import FIGURES, HIERARCHIES, TEXTS
 from .ispe import ISPE
 from .ledger import LEDGERS, PUBLISHED
 from .marginals import MARGINALS
+from .measures import CONVERSIONS, PRICES
 from .mutant import ROOT, SOURCE, Mutant, run_tests
 from .noise import PRECISION, RANDOMNESS, SAMPLERS
 from .paying import PAYING, SCALES
@@ -27,6 +28,7 @@ from .privbayes import PRIVBAYES
 from .privtree import PRIVTREE
 from .proxies import PROXIES
 from .sparse import SPARSE
+from .squares import SQUARES
 from .transforms import READING_WEIGHTS, TRANSFORMS
 from .wavelets import MECHANISMS
 
@@ -38,8 +40,11 @@ EVERY = 3
 MUTANTS: tuple[Mutant, ...] = (
     *SCALES,
     *PAYING,
+    *PRICES,
+    *CONVERSIONS,
     *TRANSFORMS,
     *READING_WEIGHTS,
+    *SQUARES,
     *MECHANISMS,
     *RANDOMNESS,
     *SAMPLERS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .mutant import Mutant
 from .suites import (
+    ARITHMETIC,
     COEFFICIENTS,
     DUCKDB,
     FUZZ,
@@ -25,6 +26,27 @@ _SHRUNKEN_BOXES = (
 _MANY_BOXES = (f"{RANGES}::test_many_boxes_are_answered_as_one_by_one",)
 
 ANSWERS = [
+    Mutant(
+        "answers of one release taken for strangers",
+        "query/statistics/combined.py",
+        "return va + vb if self.strangers else (math.sqrt(va) + math.sqrt(vb)) ** 2",
+        "return va + vb",
+        (ARITHMETIC,),
+    ),
+    Mutant(
+        "the error of a ratio without that of what it is over",
+        "query/statistics/arithmetic.py",
+        "(top + Linear.exactly(scaled(bottom, -ratio))).times(1 / count)",
+        "top.times(1 / count)",
+        (ARITHMETIC,),
+    ),
+    Mutant(
+        "medians of other shares that differ by nothing",
+        "query/statistics/arithmetic.py",
+        "if mine.reader is theirs.reader and mine.asked == theirs.asked:",
+        "if mine.reader is theirs.reader:",
+        (ARITHMETIC,),
+    ),
     Mutant(
         "wide noise left out because of its small weight",
         "query/law/noise_sum.py",

@@ -338,7 +338,6 @@ COUNTING = [
         "hash(person) %",
         "hash(k0) %",
         (f"{PEOPLE}::test_the_rows_that_count_are_those_of_one_statement",),
-        quick=True,
     ),
     Mutant(
         "files bounded together with those before them, whose rows count twice",
@@ -388,7 +387,6 @@ COUNTING = [
         'ibis.window(group_by=["person", *codes])',
         "ibis.window(group_by=codes)",
         (f"{BOUND}::test_nobody_is_displaced_by_people_with_rows_like_theirs",),
-        quick=True,
     ),
     Mutant(
         "the first number beyond a range inside it",

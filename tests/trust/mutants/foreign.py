@@ -89,8 +89,8 @@ TEXTS = [
     Mutant(
         "errors that command a terminal",
         "errors.py",
-        "super().__init__(plain(short))",
-        "super().__init__(short)",
+        "return plain(line if",
+        "return (line if",
         (f"{TEXT}::test_errors_are_text",),
     ),
     Mutant(

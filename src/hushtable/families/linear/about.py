@@ -32,7 +32,7 @@ ALONG_ATTRIBUTE = text(
     ATTRIBUTE,
     "what is measured along the attribute of this name",
     "identity, haar, nominal, tree, tree:16x8, tree:16x8@1/3,2/3 (shares of ε by level), tents or"
-    " tents:8x9 (coarse and fine), with :peaks:14x12 (their heights) and :left:1 (margin) after it",
+    " tents:8x9 (coarse and fine)",
     default="identity",
     example="tree",
 )

@@ -87,6 +87,25 @@ class TentsReading:
             squares[some] -= np.einsum("it,it->i", between, between)
         return np.maximum(squares, 0.0).reshape(-1, 1)
 
+    def single(self, codes: Integers) -> tuple[Floats, Floats, Floats]:
+        """Of the weights of single codes: the sum of squares, that of the code's own coefficient,
+        and a bound on that of any other.
+
+        With s = pᵀ·S⁻¹·p, for the parts p of a code under its tents, they add up to (1 − s)/b₀²;
+        the own one has (1 − s)²/b₀². Products under S⁻¹ are at most the roots of both squares.
+        """
+        tents, parts = self.transform.columns.tents, self._parts
+        shares = sum(
+            mine * theirs * self._precision[one, other]
+            for one, mine in zip(tents, parts, strict=True)
+            for other, theirs in zip(tents, parts, strict=True)
+        )
+        every = np.clip(np.asarray(shares), 0.0, 1.0)
+        most = max(float(every.max()), float(self._precision.diagonal().max()))
+        share, own = every[codes], self._own[codes]
+        left = (1 - share) / own**2
+        return left, left * (1 - share), share * most / own**2
+
     def touched(self, starts: Integers, stops: Integers) -> Integers:
         """The positions of the coefficients in the sums of some intervals: all of them."""
         return np.arange(self.transform.coefficients)

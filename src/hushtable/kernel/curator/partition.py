@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import OptionError
+from hushtable.kernel.maps.squared import SquaredChange
 
 Codes = tuple[NDArray[Any], ...]
 
@@ -35,6 +37,11 @@ class Partition(Protocol):
 
     def part_of(self, codes: Codes) -> NDArray[np.int64]:
         """The part of each cell, given as one array of codes per attribute."""
+
+
+def squared_change(partition: Partition) -> SquaredChange:
+    """What one row changes in squares: one count by one; two, if it moves and there are two."""
+    return SquaredChange(Fraction(1), Fraction(min(2, partition.parts)))
 
 
 class Regions:

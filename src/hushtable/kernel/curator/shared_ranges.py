@@ -10,6 +10,7 @@ import numpy as np
 
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
+from hushtable.kernel.maps.squared import SquaredChange
 from hushtable.kernel.noise.closeness import laplace_eta
 
 MOST_RANGES = 2**21
@@ -59,6 +60,22 @@ class SharedRanges:
         np.add.at(changes, self.starts, self.shares)
         np.subtract.at(changes, self.stops, self.shares)
         return int(np.cumsum(changes).max(initial=0))
+
+    def squared(self, parts: int) -> SquaredChange:
+        """What one row changes in squares, each count over its factor, which is whole/share.
+
+        Ranges of all parts hold a row before and after it moves; of the others, it may change all
+        that hold either part. There may be no two parts in which so much comes together.
+        """
+        # Squares add up to less than the square of the sum of their roots.
+        fits = self.most_shared(parts) < 2**31
+        squares = self.shares.astype(np.int64 if fits else object) ** 2
+        # Where ranges end and others begin, the sum is never larger on the way than after it.
+        order = np.argsort(np.concatenate([self.stops, self.starts]), kind="stable")
+        most = int(np.cumsum(np.concatenate([-squares, squares])[order]).max())
+        always = int(squares[(self.starts == 0) & (self.stops == parts)].sum())
+        whole = self.whole**2
+        return SquaredChange(Fraction(most, whole), Fraction(2 * (most - always), whole))
 
     def sums(self, counts: Integers) -> Integers:
         """The count of each range."""

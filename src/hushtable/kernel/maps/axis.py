@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
+from hushtable.kernel.maps.squared import Pair
 
 LARGEST = 2**40
 """No axis is longer: far beyond any matrix that fits a memory."""
@@ -31,7 +32,9 @@ class AxisTransform(Protocol):
     - `levels`: Σ |Δ coefficient| / factor, when a row appears or disappears, is at most this;
     - `overlap` and `agreement`: how much any two codes share. With u and v the coefficients, each
       over its factor, of one row at either code, and σ = ±1 as they have the same sign or not,
-      Σ min(|u|, |v|) ≥ `overlap` and Σ σ·min(|u|, |v|) ≥ `agreement` ≥ 0.
+      Σ min(|u|, |v|) ≥ `overlap` and Σ σ·min(|u|, |v|) ≥ `agreement` ≥ 0;
+    - `pairs`: Σ u², Σ v² and Σ u·v of every two codes are outdone by one of these pairs, which has
+      no smaller squares and no larger product.
     """
 
     @property
@@ -57,6 +60,10 @@ class AxisTransform(Protocol):
     @property
     def agreement(self) -> Fraction:
         """The same, less what the two rows change in opposite directions."""
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs of codes that differ most in squares; of a single code, the code itself."""
 
     @property
     def classes(self) -> tuple[ScaleClass, ...]:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
 from hushtable.kernel.maps.axis import ScaleClass, check_size
+from hushtable.kernel.maps.squared import Pair, not_outdone
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class Haar:
         return Fraction(self.size == 1)
 
     @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return halved(self.size)
+
+    @property
     def classes(self) -> tuple[ScaleClass, ...]:
         return (ScaleClass(0, self.size, Fraction(1)),)
 
@@ -102,6 +107,24 @@ class Haar:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "size": self.size}
+
+
+def halved(size: int) -> tuple[Pair, ...]:
+    """The pairs of codes of a halved axis that differ most.
+
+    Two codes agree in the total and in the nodes above the one that parts them, and disagree in
+    that: their product is the number of the nodes above. It is 0 for codes in different halves of
+    the axis. The left half is full, and each of its codes changes as many coefficients as any can.
+    Of r codes on the right, the first is in ⌈log₂ r⌉ differences there, and none is in more. Where
+    that is fewer, two codes on the left change more, with a product of 1 if they are in different
+    halves of it; no other two do without sharing a node.
+    """
+    if size == 1:
+        return (Pair.alike(Fraction(1)),)
+    splits = (size - 1).bit_length()
+    rest = size - (1 << (splits - 1))
+    most, right = Fraction(1 + splits), Fraction(2 + (rest - 1).bit_length())
+    return not_outdone((Pair(most, right, Fraction(0)), Pair(most, most, Fraction(right < most))))
 
 
 def pairs(lines: NDArray[Any], apart: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import OptionError
+from hushtable.kernel.maps.squared import SquaredChange
 
 PRIME = 2**61 - 1
 MOST_ROWS = 64
@@ -73,6 +75,16 @@ class Sketch:
     def moving(self) -> int:
         """A row that moves changes two buckets of every row of the sketch, or one by two."""
         return 2 * self.rows
+
+    @property
+    def squared(self) -> SquaredChange:
+        """What a row changes in squares. One that moves within a bucket may change it by two.
+
+        Whether two cells do share one in every row of the sketch, with opposite signs each time, is
+        up to the hash functions; where buckets are shared, it is taken for granted.
+        """
+        each = 4 if self.collides else 2
+        return SquaredChange(Fraction(self.rows), Fraction(each * self.rows))
 
     def hashed(self, row: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """The bucket of each cell in one row of the sketch, and its sign."""

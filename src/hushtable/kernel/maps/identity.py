@@ -10,6 +10,7 @@ import numpy as np
 
 from hushtable.arrays import Integers
 from hushtable.kernel.maps.axis import ScaleClass, check_size
+from hushtable.kernel.maps.squared import Pair
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Identity:
     @property
     def agreement(self) -> Fraction:
         return self.overlap
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return (Pair(Fraction(1), Fraction(1), self.overlap),)
 
     @property
     def classes(self) -> tuple[ScaleClass, ...]:

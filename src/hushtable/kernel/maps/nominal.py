@@ -25,7 +25,15 @@ import numpy as np
 
 from hushtable.arrays import Integers
 from hushtable.kernel.maps.axis import ScaleClass
-from hushtable.kernel.maps.topology import Classified, Spans, Topology, check_groups, groups_of
+from hushtable.kernel.maps.squared import Pair
+from hushtable.kernel.maps.topology import (
+    Classified,
+    Spans,
+    Topology,
+    check_groups,
+    groups_of,
+    parted_below,
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,24 @@ class Nominal:
         """Of those f, two disagree: either code's own child."""
         parting = (k + 1 + Fraction(f - 4, 2 * f - 2) for k, f in self._fanouts)
         return min(parting, default=Fraction(1))
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """In a group of f siblings with the factor F, a row changes one coefficient by f − 1 and
+        f − 1 others by −1: f·(f − 1)/F² in squares. Two rows that part there have the product
+        −(f − 1) in either one's own coefficient, and 1 in f − 2 others: −f/F² together."""
+
+        def over_factors(change: int, node: int) -> Fraction:
+            return Fraction(change, int(self.factors[self.tree.first[node]]) ** 2)
+
+        def gain(node: int) -> Fraction:
+            fanout = int(self.tree.fanout[node])
+            return over_factors(fanout * (fanout - 1), node)
+
+        def meeting(node: int) -> Fraction:
+            return over_factors(-int(self.tree.fanout[node]), node)
+
+        return parted_below(self.tree, Fraction(1), gain, meeting)
 
     @cached_property
     def _fanouts(self) -> set[tuple[int, int]]:

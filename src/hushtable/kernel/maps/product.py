@@ -22,6 +22,7 @@ from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.kernel.maps import slabs
 from hushtable.kernel.maps.axis import AxisTransform
+from hushtable.kernel.maps.squared import SquaredChange, over_axes
 
 # Counts from which compiled code pays for its loading.
 _LARGE = 1 << 18
@@ -73,6 +74,11 @@ class Product:
         overlap = math.prod(axis.overlap for axis in self.axes)
         agreement = math.prod(axis.agreement for axis in self.axes)
         return math.ceil(2 * self.entering - overlap - agreement)
+
+    @cached_property
+    def squared(self) -> SquaredChange:
+        """What one row changes in squares, each coefficient over its factor."""
+        return over_axes(axis.pairs for axis in self.axes)
 
     def blocks(self) -> Iterator[tuple[tuple[slice, ...], Fraction]]:
         """The parts of the coefficients whose noise has one scale, and the scale's factor."""

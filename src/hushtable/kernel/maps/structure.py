@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from typing import Literal
 
@@ -30,6 +31,8 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
+from hushtable.kernel.maps.haar import halved
+from hushtable.kernel.maps.squared import Pair, SquaredChange, over_axes
 
 On = Literal["cells", "dyadic", "haar"]
 KINDS: tuple[On, ...] = ("cells", "dyadic", "haar")
@@ -81,6 +84,11 @@ class Structure:
     def moving(self) -> int:
         """What one row changes by becoming another."""
         return 2 * self.entering - (0 if self.on == "cells" else 2)
+
+    @property
+    def squared(self) -> SquaredChange:
+        """What one row changes in squares: as in a product of identities, full trees or Haar's."""
+        return over_axes(_pairs(self.on, size) for size in self.shape)
 
     def forward(self, codes: Integers, counts: Integers) -> tuple[Integers, Integers]:
         """The places that non-empty cells touch, in order, and their true values."""
@@ -135,6 +143,17 @@ class Structure:
                 found = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
                 stays[here] &= (places[found] == wanted) & stays[found]
         return stays
+
+
+def _pairs(on: On, size: int) -> tuple[Pair, ...]:
+    """The pairs of codes along an axis that differ most; of a tree, those that share its root."""
+    if on == "haar":
+        return halved(size)
+    if size == 1:
+        return (Pair.alike(Fraction(1)),)
+    if on == "cells":
+        return (Pair(Fraction(1), Fraction(1), Fraction(0)),)
+    return (Pair(Fraction(1 + splits(size)), Fraction(1 + splits(size)), Fraction(1)),)
 
 
 def splits(size: int) -> int:

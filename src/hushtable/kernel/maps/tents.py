@@ -21,6 +21,7 @@ this is arithmetic on integers: whoever has the numbers has the same matrix.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -31,6 +32,7 @@ import numpy as np
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.kernel.maps.axis import ScaleClass, check_size
+from hushtable.kernel.maps.squared import Pair, not_outdone
 
 LONGEST = 2**18
 """Of longer axes, adjacent codes would have one place on the grid."""
@@ -39,6 +41,9 @@ SMALLEST_HEIGHT, LARGEST_HEIGHT = 16, 2**12
 PEAKS, MARGIN = (20, 16), 5
 LARGEST_PEAK = 40
 """So that a code keeps 16/(1 + 2 + 2) of its column at least, less four roundings by a half."""
+
+# So many codes are compared, each with all others.
+_FEW_CODES = 64
 
 # Places along the axis are whole multiples of one part in this many of the distance of two tents.
 _UNIT = 2**20
@@ -121,6 +126,37 @@ class Tents:
     @property
     def agreement(self) -> Fraction:
         return self.overlap
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Two codes share what stands under the same tents, which is never below zero.
+
+        The code that changes most shares nothing with those far from it. Beside the one of these
+        that changes most, two codes may only differ by more if both change more than that one does.
+        Along usual axes there are few of them, if any. Many are taken for two codes that change
+        most and share nothing, which no two codes outdo.
+        """
+        own, tents, weights = self.columns
+        squares = own**2 + (weights**2).sum(axis=0)
+        first = int(squares.argmax())
+        most = Fraction(int(squares[first]))
+        if self.size == 1:
+            return (Pair.alike(most),)
+        over_first = tents[:, first][weights[:, first] > 0]
+        far = np.asarray(~(np.isin(tents, over_first) & (weights > 0)).any(axis=0))
+        far[first] = False  # it may be under no tent
+        farther = int(squares[far].max(initial=0))
+        high = np.flatnonzero(squares > farther)
+        if len(high) > _FEW_CODES:
+            return (Pair(most, most, Fraction(0)),)
+        under = np.zeros((len(high), self.number), np.int64)
+        np.add.at(under, (np.arange(len(high)), tents[:, high]), weights[:, high])
+        shared = under @ under.T
+        found = [Pair(most, Fraction(farther), Fraction(0))] if far.any() else []
+        for i, j in itertools.combinations(range(len(high)), 2):
+            less, more = sorted((int(squares[high[i]]), int(squares[high[j]])))
+            found.append(Pair(Fraction(more), Fraction(less), Fraction(int(shared[i, j]))))
+        return not_outdone(found)
 
     @property
     def classes(self) -> tuple[ScaleClass, ...]:

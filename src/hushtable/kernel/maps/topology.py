@@ -7,9 +7,11 @@ on, cut off at the size.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.kernel.maps.axis import check_size
+from hushtable.kernel.maps.squared import Pair, not_outdone
 
 Span = tuple[int, int]
 """The codes start ≤ code < stop of a group of values."""
@@ -154,6 +157,34 @@ class Topology:
         running = np.zeros((self.size + 1, *lines.shape[1:]), np.int64)
         np.cumsum(lines, axis=0, out=running[1:])
         return np.asarray(running[self.stop] - running[self.start])
+
+
+def parted_below(
+    tree: Topology,
+    root: Fraction,
+    gain: Callable[[int], Fraction],
+    meeting: Callable[[int], Fraction],
+) -> tuple[Pair, ...]:
+    """The pairs of codes that differ most, where every inner node adds to what its codes change.
+
+    `root` is what all codes have in common. A node adds `gain` to the squares of all codes below
+    it, and to the products of those that do not part there; to the products of those that do, it
+    adds `meeting`. So of the codes that part below a node, the two that change most are enough.
+    """
+    inner = np.flatnonzero(tree.fanout).tolist()
+    above, below = {0: root}, {node: list[Fraction]() for node in inner}
+    for node in inner[1:]:  # parents come before their children
+        parent = int(tree.parent[node])
+        above[node] = above[parent] + gain(parent)
+    pairs = []
+    for node in reversed(inner):
+        leaves = int(tree.fanout[node]) - len(below[node])
+        alone = [above[node] + gain(node)] * min(leaves, 2)
+        more, less = heapq.nlargest(2, below[node] + alone)
+        pairs.append(Pair(more, less, above[node] + meeting(node)))
+        if node:
+            below[int(tree.parent[node])].append(more)
+    return not_outdone(pairs or [Pair.alike(root)])
 
 
 def check_groups(size: int, groups: Spans) -> list[int]:

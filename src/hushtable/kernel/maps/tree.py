@@ -13,6 +13,7 @@ through consistency. PVLDB 3(1), 2010.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,6 +25,7 @@ import numpy as np
 from hushtable.arrays import Integers
 from hushtable.errors import OptionError
 from hushtable.kernel.maps.axis import ScaleClass, check_size
+from hushtable.kernel.maps.squared import Pair
 from hushtable.kernel.maps.topology import (
     Classified,
     Spans,
@@ -31,6 +33,7 @@ from hushtable.kernel.maps.topology import (
     check_groups,
     check_radices,
     groups_of,
+    parted_below,
 )
 
 # A smaller share would be of no use, and noise of its scale would drown all other levels' digits.
@@ -143,6 +146,24 @@ class Tree:
     @property
     def agreement(self) -> Fraction:
         return self.overlap
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """One row adds 1 over its level's factor to one count of each level, down to its leaf.
+
+        Two rows share the counts above where they part. By radices all leaves are equally deep, and
+        some part below the root; in a hierarchy, deeper leaves may part further down.
+        """
+        squares = [Fraction(0)] * self.omitted + [1 / f**2 for f in self.level_factors]
+        if self.groups is None:
+            return (Pair(sum(squares, Fraction(0)), sum(squares, Fraction(0)), squares[0]),)
+        below = self.tree.offsets  # of a node of some depth, as many levels begin no later
+        return parted_below(
+            self.tree,
+            squares[0],
+            lambda node: squares[bisect(below, node)],
+            lambda node: Fraction(0),
+        )
 
     @property
     def level_factors(self) -> tuple[Fraction, ...]:

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from hushtable.errors import OptionError
 
@@ -41,6 +41,8 @@ _RATIO_DIGITS = 200
 
 # Noise of a larger scale would not fit 64-bit integers with certainty.
 LARGEST_SCALE = 2**55
+
+Change = TypeVar("Change", int, Fraction)
 
 EpsilonLike = str | int | float | Decimal | Fraction
 
@@ -144,6 +146,13 @@ def check_scale(scale: Fraction) -> Fraction:
     return scale
 
 
+def check_variance(sigma_squared: Fraction) -> Fraction:
+    """The variance, unless noise of it would not fit."""
+    if sigma_squared > LARGEST_SCALE**2:
+        raise OptionError("rho is so small that noise would not fit 64-bit integers")
+    return sigma_squared
+
+
 @dataclass(frozen=True)
 class Exposure:
     """How much of the table one privacy unit can change: the relation and the rows a person has."""
@@ -157,7 +166,7 @@ class Exposure:
         if self.max_rows < 1:
             raise OptionError("max_rows must be at least 1")
 
-    def sensitivity(self, *, entering: int, moving: int) -> int:
+    def sensitivity(self, *, entering: Change, moving: Change) -> Change:
         """Turn what one row can change into what one person can change.
 
         `entering` bounds the change when a row appears or disappears, `moving` when a row changes
@@ -165,12 +174,29 @@ class Exposure:
         on either side (fewer rows, or rows that the schema drops) enter or leave, so each of the
         at most max_rows pairs costs the larger of the two.
         """
-        per_row = entering if self.neighbours == "add-remove" else max(entering, moving)
-        return per_row * self.max_rows
+        return self.max_rows * self._of_row(entering, moving)
 
     def scale(self, epsilon: Fraction, *, entering: int, moving: int) -> Fraction:
         """What to divide a number by, so that one person's change of it costs ε."""
         return check_scale(self.sensitivity(entering=entering, moving=moving) / epsilon)
+
+    def squared_sensitivity(self, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """Turn what one row can change in squares into what one person can.
+
+        k rows may all change the same: k times as much, and k² times in squares. No more is
+        possible. A person changes Σ mᵢaᵢ − Σ nᵢaᵢ, where aᵢ is what a row in the cell i changes,
+        and Σ mᵢ and Σ nᵢ are at most k. The sum of squares is a convex function of the numbers mᵢ
+        and nᵢ, so it is largest at a corner: where either k rows are in one cell, or none is.
+        """
+        return self.max_rows**2 * self._of_row(entering, moving)
+
+    def _of_row(self, entering: Change, moving: Change) -> Change:
+        return entering if self.neighbours == "add-remove" else max(entering, moving)
+
+    def sigma_squared(self, rho: Fraction, *, entering: Fraction, moving: Fraction) -> Fraction:
+        """The variance of Gaussian noise, over factor², that makes one person's change cost ρ."""
+        squared = self.squared_sensitivity(entering=entering, moving=moving)
+        return check_variance(squared / (2 * rho))
 
     def noise(self, epsilon: Fraction, *, entering: int, moving: int) -> DiscreteLaplace:
         """The noise that makes one person's change cost ε."""

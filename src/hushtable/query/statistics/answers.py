@@ -18,7 +18,7 @@ from hushtable.query.aggregate import (
     Spread,
     Sum,
 )
-from hushtable.query.answer import Answer
+from hushtable.query.answer import Answer, Source
 from hushtable.query.box import Boxes
 from hushtable.query.cutting import Cuts
 from hushtable.query.group_readers import AlikeReader, ShrinkingReader
@@ -99,6 +99,14 @@ def _is_linear(aggregate: Aggregate, cut: set[int]) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Asked:
+    """An aggregate of some rows that is no linear question: two that are equal have one answer."""
+
+    aggregate: Aggregate
+    rows: Boxes
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """What is asked of one group of rows."""
@@ -128,15 +136,18 @@ class Question:
                     self._values(axis),
                     share,
                 )
-                return Answer(law.value, law)
+                return Answer(law.value, law, source=self._source(aggregate))
             case Spread(axis, boxes, root, sample):
                 held, values = self._known(axis, boxes), self._values(axis)
                 spread = SpreadLaw(remembering(self.reader), held, axis, values, root, sample)
-                return Answer(spread.value, spread)
+                return Answer(spread.value, spread, source=self._source(aggregate))
             case Overall(operand):
                 return Question(self.reader, self.schema, self.every, self.every).form(operand)
             case Arithmetic(sign, left, right):
                 return joined(self.reader, sign, self.form(left), self.form(right))
+
+    def _source(self, aggregate: Aggregate) -> Source:
+        return Source(self.reader, Asked(aggregate, self.rows))
 
     def _held(self, boxes: Boxes | None) -> Boxes:
         """The rows of the group that a FILTER leaves."""

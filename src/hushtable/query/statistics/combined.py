@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from hushtable.query.aggregate import Sign
 from hushtable.query.answer import Answer
 from hushtable.query.law import farther_end, simultaneous
+from hushtable.query.reader import Answering
+from hushtable.query.statistics.linear import Linear
+from hushtable.query.weighing import weigh
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Who answered, and what to ask of them; nothing, where no linear question comes close."""
+
+    reader: Answering
+    linear: Callable[[], Linear | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,23 +31,30 @@ class CombinedLaw:
     sign: Sign
     left: Answer
     right: Answer
+    strangers: bool = False
+    """Whether they surely have no noise in common."""
+    slope: Slope | None = None
+    """Of answers of one reader: the linear question whose noise is nearly the error."""
 
     @property
     def value(self) -> float:
         return calculate(self.sign, float(self.left.value), float(self.right.value))
 
-    @property
+    @cached_property
     def variance(self) -> float:
-        """That of strangers, for small errors."""
+        """For small errors; where it is not known what they share, the most that there can be."""
+        if self.slope is not None and (linear := self.slope.linear()) is not None:
+            return weigh(self.slope.reader, linear.middle)[1].variance
         a, b = float(self.left.value), float(self.right.value)
         va, vb = self.left.law.variance, self.right.law.variance
         match self.sign:
-            case "+" | "-":
-                return va + vb
             case "*":
-                return va * b**2 + vb * a**2
+                va, vb = va * b**2, vb * a**2
+            case "/" if b:
+                va, vb = va / b**2, vb * (a / b**2) ** 2
             case "/":
-                return (va + vb * (a / b) ** 2) / b**2 if b else math.inf
+                return math.inf
+        return va + vb if self.strangers else (math.sqrt(va) + math.sqrt(vb)) ** 2
 
     @property
     def estimate(self) -> bool:

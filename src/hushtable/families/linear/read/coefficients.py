@@ -37,6 +37,7 @@ from hushtable.families.linear.read.many import (
     law_of_rows,
     laws_of_classes,
 )
+from hushtable.families.linear.read.spiked import shared_laws
 from hushtable.families.linear.read.transforms import ProductReading
 from hushtable.families.linear.rows import WeightRow
 from hushtable.kernel.maps import AxisTransform, Identity
@@ -210,6 +211,9 @@ class NoisyCoefficients:
         for (which, _), number in zip(kinds, numbers, strict=True):
             law_of_row = np.add.outer(law_of_row * number, which)
         laws = LazyLaws(math.prod(numbers), law)
+        if len(held) == 1 and self._many:
+            firsts = {axis: first for (axis, _), (_, first) in zip(cuts, kinds, strict=True)}
+            laws = shared_laws(self.reading, self.noise, groups[0], firsts, law) or laws
         return Estimates(np.asarray(values).reshape(-1), laws, law_of_row.reshape(-1))
 
     def kinds(self, boxes: Boxes, cuts: Cuts) -> list[Integers]:

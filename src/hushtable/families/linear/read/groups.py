@@ -58,18 +58,25 @@ class AxisGroups:
     @cached_property
     def _most(self) -> bool:
         """Whether groups are single codes, and so many that all are worked out as soon."""
-        each = bool(np.all(self.stops - self.starts == 1))
-        alone = each and np.array_equal(self.owner, np.arange(self.groups))
+        alone = self.single and len(self.owner) == self.groups
         return alone and 4 * self.groups >= self.reading.transform.size
+
+    @property
+    def single(self) -> bool:
+        """Whether no group has more than one code."""
+        each = bool(np.all(self.stops - self.starts == 1))
+        return each and bool(np.all(np.diff(self.owner) > 0))
+
+    def row(self, group: int) -> WeightRow:
+        """The weights of one group."""
+        mine = self.owner == group
+        ends = zip(self.starts[mine].tolist(), self.stops[mine].tolist(), strict=True)
+        return weights_of(self.reading, CodeSet(tuple(ends)))
 
     @cached_property
     def _rows(self) -> list[WeightRow]:
         """The weights of each group."""
-        sets: list[list[tuple[int, int]]] = [[] for _ in range(self.groups)]
-        intervals = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
-        for group, interval in zip(self.owner.tolist(), intervals, strict=True):
-            sets[group].append(interval)
-        return [weights_of(self.reading, CodeSet(tuple(some))) for some in sets]
+        return [self.row(group) for group in range(self.groups)]
 
     @cached_property
     def touched(self) -> Integers:

@@ -144,7 +144,7 @@ class ProductReading:
 
         `variance` is that of the noise on one coefficient, by its scale factor.
         """
-        spread = self._class_variances(variance)
+        spread = self.class_variances(variance)
         batch = max(_BATCH // spread.size, 1)
         parts = []
         for first in range(0, max(len(gains[0]), 1), batch):
@@ -154,7 +154,7 @@ class ProductReading:
             parts.append(total)
         return np.concatenate(parts)
 
-    def _class_variances(self, variance: Callable[[Fraction], float]) -> Floats:
+    def class_variances(self, variance: Callable[[Fraction], float]) -> Floats:
         """The variance of one coefficient, by its class along each axis."""
         factors = [factor for _, factor in self.product.blocks()]
         known = {factor: variance(factor) for factor in set(factors)}
