@@ -526,3 +526,25 @@ def test_a_delta_table_whose_files_do_not_tell_its_rows_is_refused(tmp_path: Pat
     DeltaTable(empty).delete()
     with pytest.raises(DataError, match="has no rows"):
         files_on_spark(empty, "spark")
+
+
+@pytest.mark.parametrize("sign", "[]{}*?\\")
+def test_names_that_spark_would_take_for_patterns_are_refused(tmp_path: Path, sign: str) -> None:
+    """`data[1]` would be read from `data1`, where other people may be."""
+    folder, delta = tmp_path / f"data{sign}1", tmp_path / f"delta{sign}1"
+    folder.mkdir()
+    pq.write_table(PEOPLE, folder / "a.parquet")
+    write_deltalake(tmp_path / "made", PEOPLE)
+    (tmp_path / "made").rename(delta)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    pq.write_table(PEOPLE, plain / "a.parquet")
+    assert files_on_spark(f"{plain}/*.parquet", "spark").paths == (f"{plain}/a.parquet",)
+    pq.write_table(PEOPLE, plain / f"a{sign}.parquet")
+    for place in (folder, folder / "a.parquet", delta, plain):
+        with pytest.raises(
+            DataError, match="are patterns, by which|could not be opened as a Delta"
+        ):
+            files_on_spark(str(place), "spark")
+    with pytest.raises(DataError, match="are patterns"):
+        files_on_spark(f"/data{sign}1", "sc://cluster")

@@ -19,6 +19,7 @@ _ADDRESS = re.compile(r"(spark|sc)://.+", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _ENGINES = "engine is 'spark', for this machine, or an address: spark://host:7077, sc://host:15002"
 _HIDDEN = ("_", ".")
+_PATTERNS = frozenset("[]{}*?\\")
 LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
 """Folders by which tables are known whose files alone do not say what is in them."""
 
@@ -35,6 +36,14 @@ class SparkTable:
     paths: tuple[str, ...] = ()
     listed: bool = False
     """Whether the paths are all files of a table, by its own list."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that Spark would not take as they are: other files might match them."""
+        if any(_PATTERNS & {*path} for path in self.paths):
+            raise DataError(
+                "to Spark, names with any of [ ] { } * ? \\ are patterns, by which it may read other"
+                " files: name a folder or file without them, or leave out --engine"
+            )
 
 
 def is_cluster(data: Any) -> bool:
