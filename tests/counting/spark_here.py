@@ -14,6 +14,7 @@ import pytest
 from slow_encoding import make
 
 from hushtable.kernel.counting.engines.spark import count as spark_count
+from hushtable.kernel.counting.engines.spark import rows as spark_rows
 from hushtable.kernel.counting.engines.spark import tasks
 from hushtable.kernel.counting.readers.readable import readable
 
@@ -34,11 +35,13 @@ of what is kept is read, it is lost, if that is told of the stage "kept"."""
 
 
 KEPT: list[Any] = []
-"""What frames keep now."""
+"""The frames that are kept now."""
 
 
 class Frame:
     """Does for tasks what Spark's frame does: runs them, and moves what they send by its bucket."""
+
+    sparkSession = None
 
     def __init__(self, parts: list[Part], running: list[int], lost: Loss, stage: int = 0) -> None:
         self._parts, self._running, self._lost, self._stage = parts, running, lost, stage
@@ -75,23 +78,20 @@ class Frame:
         mine = [i for i, b in enumerate(batch["bucket"].to_pylist()) if b % REDUCERS == reader]
         return batch.take(pa.array(mine, pa.int64()))
 
-    def persist(self) -> Frame:
-        """What is kept is worked out when it is first read, and again when it was lost."""
-        kept: dict[int, list[Any]] = {}
-        KEPT.append(kept)
+    def localCheckpoint(self) -> Frame:
+        """What is kept is worked out at once, and not made again when it was lost."""
+        kept = {place: part() for place, part in enumerate(self._parts)}
 
         def part(place: int) -> Part:
             def read() -> list[Any]:
                 if self._lost.pop(("kept", place), None) is not None:
-                    kept.pop(place, None)
-                if place not in kept:
-                    kept[place] = self._parts[place]()
+                    del kept[place]
                 return kept[place]
 
             return read
 
         frame = Frame([part(place) for place in range(len(self._parts))], *self._rest())
-        frame.unpersist = lambda: KEPT.remove(kept)  # type: ignore[attr-defined]
+        KEPT.append(frame)
         return frame
 
     def toLocalIterator(self) -> Iterator[tuple[Any, ...]]:
@@ -135,6 +135,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setattr(spark_count, "send_by_value", lambda: None)
     monkeypatch.setattr(spark_count, "held_session", lambda frame: nullcontext())
     monkeypatch.setattr(spark_count, "spark_frame", lambda frame, columns: nullcontext(frame))
+    monkeypatch.setattr(spark_rows, "drop_checkpoint", KEPT.remove)
     types = readable(table(0), ["town", "age", "id"], ["id"]).schema
     monkeypatch.setattr(spark_count, "declared_types", lambda frame, columns, ids: types)
 

@@ -543,7 +543,7 @@ def test_names_that_spark_would_take_for_patterns_are_refused(tmp_path: Path, si
     pq.write_table(PEOPLE, plain / f"a{sign}.parquet")
     for place in (folder, folder / "a.parquet", delta, plain):
         with pytest.raises(
-            DataError, match="are patterns, by which|could not be opened as a Delta"
+            DataError, match=r"are patterns, by which|could not be opened as a Delta"
         ):
             files_on_spark(str(place), "spark")
     with pytest.raises(DataError, match="are patterns"):

@@ -174,15 +174,57 @@ def test_all_tables_are_of_one_reading(
     assert found in readings and len(readings) > 1
 
 
-def test_rows_that_are_kept_outlive_the_loss_of_a_part(on_spark: Callable[..., Any]) -> None:
-    """What Spark makes again of the same parcels is the same."""
+@pytest.mark.parametrize("torn", [1, 2, 3])
+def test_a_torn_reading_is_let_go_before_the_next(
+    on_spark: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, torn: int
+) -> None:
+    """Each attempt reads the table again, and of those that failed nothing is kept."""
     lost: Loss = {}
+    kept: list[int] = []
+    keep = Frame.localCheckpoint
+
+    def watched(frame: Frame) -> Frame:
+        kept.append(len(spark_here.KEPT))
+        lost.update({(1, 1): 0} if len(kept) <= torn else {})
+        return keep(frame)
+
+    monkeypatch.setattr(Frame, "localCheckpoint", watched)
     changing = Changing(2)
-    with held_rows(on_spark(*changing.parts, lost=lost), BOUNDED, salt=SALT) as rows:
-        lost[("kept", 1)] = 0
-        found = [laid_out(one) for one in rows.tables(WANTED)]
-        assert not lost
-    assert [found] == changing.readings()
+    frame = on_spark(*changing.parts, lost=lost)
+    if torn < 3:
+        assert tables_there(frame, BOUNDED) in changing.readings()
+    else:
+        with pytest.raises(DataError, match="lost parts of the table"):
+            tables_there(frame, BOUNDED)
+    assert kept == [0] * min(torn + 1, 3) and not spark_here.KEPT
+    assert all(len(read) >= len(kept) for read in changing.read)
+
+
+def test_what_others_do_to_the_table_does_not_end_a_run(on_spark: Callable[..., Any]) -> None:
+    """Rows that are kept are not read again, whoever changes the table, or asks the same of it."""
+    changing = Changing(2)
+    frame = on_spark(*changing.parts)
+    with held_rows(frame, BOUNDED, salt=SALT) as rows:
+        first = laid_out(rows.table([TOWN]))
+        with held_rows(frame, BOUNDED, salt=SALT) as others:
+            assert laid_out(others.table([TOWN])) != first
+        assert laid_out(rows.table([TOWN])) == first
+    assert [len(read) for read in changing.read] == [2, 2]
+
+
+@pytest.mark.parametrize("stopped", [RuntimeError, KeyboardInterrupt])
+def test_nothing_fails_when_rows_are_let_go(
+    on_spark: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, stopped: type[BaseException]
+) -> None:
+    """By then all is published."""
+
+    def drop(frame: Any) -> None:
+        spark_here.KEPT.remove(frame)
+        raise stopped
+
+    monkeypatch.setattr(spark_rows, "drop_checkpoint", drop)
+    whole = table(200)
+    assert tables_there(on_spark(whole), BOUNDED) == tables_here(whole, BOUNDED)
 
 
 def test_parcels_that_were_not_there_at_first_are_not_counted() -> None:
@@ -204,7 +246,7 @@ def test_parcels_that_were_not_there_at_first_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("lost_there", [0, 1, 2])
-def test_rows_that_were_made_again_are_not_taken_for_those_that_were_kept(
+def test_rows_that_were_lost_are_not_made_again(
     on_spark: Callable[..., Any], lost_there: int
 ) -> None:
     """By then noise may have been drawn for these: the command ends."""
@@ -212,12 +254,12 @@ def test_rows_that_were_made_again_are_not_taken_for_those_that_were_kept(
     changing = Changing(2)
     with held_rows(on_spark(*changing.parts, lost=lost), BOUNDED, salt=SALT) as rows:
         first = laid_out(rows.table([TOWN]))
-        lost |= {("kept", lost_there): 0, (1, lost_there): 0, (0, lost_there): 0}
+        lost[("kept", lost_there)] = 0
         told = rows.tables([[TOWN], [AGE]])
         with pytest.raises(DataError, match="no longer has the rows that were first read"):
             next(told)
-        assert ("kept", lost_there) not in lost
-    assert first in [reading[1] for reading in changing.readings()]
+        assert not lost
+    assert [first] == [reading[1] for reading in changing.readings()]
 
 
 def test_all_rows_made_again_are_not_taken_for_those_that_were_kept(
@@ -315,7 +357,7 @@ def test_rows_that_are_lost_after_paying_stay_paid(
 
     def step(name: str) -> None:
         if name == "draw":
-            lost.update({("kept", 1): 0, (1, 1): 0, (0, 1): 0})
+            lost[("kept", 1)] = 0
 
     with pytest.raises(HushError, match=r"no longer has the rows.*stays spent: noise was drawn"):
         ht.publish(

@@ -26,7 +26,8 @@ import hushtable as ht
 from hushtable.errors import DataError, OptionError
 from hushtable.kernel.counting import CodedColumns, code_table, count_table, held_rows
 from hushtable.kernel.counting.engines.clusters import SparkTable, files_on_spark
-from hushtable.kernel.counting.engines.spark import tables
+from hushtable.kernel.counting.engines.spark import tables, tasks
+from hushtable.kernel.counting.engines.spark.parcels import Sender
 from hushtable.kernel.curator import Marginal, View
 from hushtable.kernel.curator.holding import dense_counts, part_counts
 from hushtable.schema import Schema
@@ -187,6 +188,37 @@ def test_tables_of_rows_that_stay_in_spark_are_those_of_rows_here(
             assert np.array_equal(counts, part_counts(here, Marginal(schema.shape, views)))
 
 
+def test_rows_that_stay_are_independent_of_the_table_and_of_other_runs(
+    session: Any, sparks: Spark
+) -> None:
+    """Spark does not read them again: not after an insertion, not for another run."""
+
+    def drawn(batches: Iterator[Any]) -> Iterator[Any]:
+        import secrets
+
+        for batch in batches:
+            values = [secrets.randbelow(100) for _ in range(len(batch))]
+            yield pa.record_batch({"age": pa.array(values, pa.int64())})
+
+    said = [{"name": "age", "kind": "ordinal", "range": [0, 99]}]
+    schema = Schema.from_dict({"name": "ages", "budget": "1", "attribute": said})
+    name = "live_connect" if "connect" in type(session).__module__ else "live_classic"
+    sparks.classic.range(500).write.mode("overwrite").saveAsTable(name)
+    frame = session.table(name).mapInArrow(drawn, "age long")
+    view = View(0, np.arange(100))
+
+    def ages(rows: Any) -> Any:
+        return dense_counts(rows.table([view]), (100,)).tolist()
+
+    with held_rows(frame, schema) as rows:
+        first = ages(rows)
+        sparks.classic.newSession().sql(f"INSERT INTO {name} VALUES (3)")
+        assert ages(rows) == first
+        with held_rows(frame, schema) as others:
+            assert ages(others) != first
+        assert ages(rows) == first and sum(first) == 500
+
+
 def test_types_that_hold_no_plain_values_are_refused(session: Any) -> None:
     said = {
         "array(1)": "array",
@@ -243,6 +275,28 @@ def test_a_task_that_fails_at_first_counts_once(
     again = frame.mapInArrow(failing_once(flags), frame.schema)
     assert cells(again, schema) == cells(table, schema)
     assert len(list(flags.iterdir())) == 3, "each task failed"
+
+
+def test_rows_to_keep_are_read_again_when_the_first_reading_was_torn(
+    session: Any, schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that ends with the seal of another run, once."""
+    flag, send = tmp_path / "torn", tasks.send_rows
+
+    def torn_once(rows: Any, sender: Any, buckets: int) -> Iterator[Any]:
+        yield from send(rows, sender, buckets)
+        if not flag.exists():
+            flag.touch()
+            yield Sender(sender.task, buckets).seals(b"")
+
+    monkeypatch.setattr(tasks, "send_rows", torn_once)
+    table = people(500)
+    with held_rows(frame_of(session, table), schema, salt=SALT) as rows:
+        assert flag.exists()
+        here = code_table(table, schema, salt=SALT)
+        town = View(0, np.arange(schema.shape[0]))
+        found = dense_counts(rows.table([town]), (town.size,))  # type: ignore[union-attr]
+        assert np.array_equal(found, part_counts(here, Marginal(schema.shape, [town])))
 
 
 def test_a_killed_executor_neither_loses_nor_repeats_rows(tmp_path: Path) -> None:

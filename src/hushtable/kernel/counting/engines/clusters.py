@@ -41,8 +41,8 @@ class SparkTable:
         """Refuse names that Spark would not take as they are: other files might match them."""
         if any(_PATTERNS & {*path} for path in self.paths):
             raise DataError(
-                "to Spark, names with any of [ ] { } * ? \\ are patterns, by which it may read other"
-                " files: name a folder or file without them, or leave out --engine"
+                "to Spark, names with any of [ ] { } * ? \\ are patterns, by which it may read"
+                " other files: name a folder or file without them, or leave out --engine"
             )
 
 

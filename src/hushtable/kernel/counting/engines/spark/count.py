@@ -35,6 +35,10 @@ _PROBLEM = (
     "the table could not be counted in Spark; check that the cluster runs, and that its executors"
     " have this version of Python, and duckdb, pyarrow and numpy"
 )
+GONE_PROBLEM = (
+    "the cluster no longer has the rows that were first read, or could not count them: run it again"
+    " when the cluster is stable"
+)
 BUCKETS = 1024
 """Among which tasks share rows: as many tasks as that can take part."""
 PARTS = 32
@@ -100,7 +104,7 @@ def is_whole(receiver: Receiver) -> bool:
     if receiver.note in (None, TORN):
         return receiver.note is None
     if receiver.note == GONE:
-        raise DataError("the cluster no longer has the rows that were first read: run it again")
+        raise DataError(GONE_PROBLEM)
     found = "has no duckdb" if receiver.note == "none" else f"has duckdb {receiver.note}"
     raise DataError(
         f"an executor {found}, and here is {duckdb.__version__}: install this version on all of"
@@ -132,9 +136,9 @@ def opened_until(held: ExitStack, data: Any, schema: Schema) -> Any:
 
 
 @contextmanager
-def working(frame: Any) -> Iterator[None]:
+def working(frame: Any, problem: str = _PROBLEM) -> Iterator[None]:
     """Let Spark work, in silence."""
-    with silent_engine(_PROBLEM), held_session(frame):
+    with silent_engine(problem), held_session(frame):
         yield
 
 

@@ -1,16 +1,19 @@
 """Coded rows that stay in Spark: tasks count the tables that are asked for, and these come back.
 
 Tables that are known beforehand are counted while the rows are encoded, and no row is kept. Else
-Spark keeps the coded rows as parcels. The first to look at them tells the owner their view
-(`parcels.py`), which is a digest of the runs of tasks that they were made by. Whoever counts them
-later compares it with the view of what is there then: rows that were lost, and made again, are
-refused, for by then noise may have been drawn for the first ones.
+Spark keeps the coded rows as parcels, by a local checkpoint: it has no more to do with the table,
+which others may change meanwhile, nor with what other runs keep of it, and no part that is lost is
+made again. (What is persisted is known by its plan: Spark reads it again for whoever inserts rows
+into the table, and shares it among all that ask the same.) The first to look at the rows tells the
+owner their view (`parcels.py`), which is a digest of the runs of tasks that they were made by.
+Whoever counts them later compares it with the view of what is there then: a part of which two
+runs of a task left a copy is not taken for the other, since noise may have been drawn by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -23,6 +26,7 @@ from hushtable.kernel.counting.encoding.bound import narrow_kinds
 from hushtable.kernel.counting.encoding.statement import Select
 from hushtable.kernel.counting.engines.spark import tasks
 from hushtable.kernel.counting.engines.spark.count import (
+    GONE_PROBLEM,
     PARTS,
     Plan,
     added_up,
@@ -36,6 +40,8 @@ from hushtable.kernel.counting.engines.spark.count import (
     sums,
     working,
 )
+from hushtable.kernel.counting.engines.spark.parcels import Receiver
+from hushtable.kernel.counting.engines.spark.sessions import drop_checkpoint, leaving
 from hushtable.schema import Schema
 
 _AT_ONCE = 2**22  # cells that a task lays out
@@ -70,33 +76,40 @@ def kept_rows(data: Any, schema: Schema, select: Select, salt: str) -> Iterator[
 def _kept(plan: Plan, schema: Schema, held: ExitStack) -> KeptRows:
     """Let Spark keep what tasks send, and look at all of it once."""
     for receiver in attempts(1):
-        frame = sent(plan).persist()
-        held.callback(_let_go, frame)
-        look = tasks.following(None, 1, tasks.sending_tables(_NO_TABLES, plan.gives))
-        looked = Plan(frame, (look,))
-        list(payloads(looked, receiver))
-        if is_whole(receiver):
-            return KeptRows(frame, schema, plan.gives, receiver.seen)
+        with ExitStack() as torn:
+            rows = KeptRows(sent(plan).localCheckpoint(), schema, plan.gives)
+            torn.callback(rows.let_go)
+            if rows.look(receiver):
+                held.push(torn.pop_all())
+                return rows
     raise lost()
-
-
-def _let_go(frame: Any) -> None:
-    with suppress(Exception):  # the cluster may be gone
-        frame.unpersist()
 
 
 class KeptRows(RowsAway):
     """Coded rows that Spark keeps, in the state in which they were first looked at."""
 
-    def __init__(self, frame: Any, schema: Schema, gives: Any, view: bytes) -> None:
+    def __init__(self, frame: Any, schema: Schema, gives: Any) -> None:
         self.shape = schema.shape
-        self._frame, self._schema, self._gives, self._view = frame, schema, gives, view
+        self._frame, self._schema, self._gives, self._view = frame, schema, gives, b""
+
+    def look(self, receiver: Receiver) -> bool:
+        """Look at all rows for the first time; whether they are of one evaluation."""
+        look = tasks.following(None, 1, tasks.sending_tables(_NO_TABLES, self._gives))
+        list(payloads(Plan(self._frame, (look,)), receiver))
+        self._view = receiver.seen
+        return is_whole(receiver)
+
+    def let_go(self) -> None:
+        """Have Spark keep them no longer."""
+        with leaving(self._frame.sparkSession):
+            drop_checkpoint(self._frame)
+            self._frame = None
 
     def tables(self, wanted: Sequence[Sequence[Any]]) -> Iterator[Counts]:
         for some in _portions(wanted):
             send = tasks.sending_tables(_tables(self._schema, some), self._gives)
             count = tasks.following(None, PARTS, send, self._view)
-            with working(self._frame):
+            with working(self._frame, GONE_PROBLEM):
                 found = added_up(Plan(self._frame, (count, *sums())))
             yield from _apart(some, *found)
 
