@@ -117,6 +117,25 @@ def test_tables_are_counted_a_few_at_a_time(
     assert (len({*asked}) > 2) == (most < 2**22)
 
 
+def test_tables_for_which_there_is_no_memory_are_refused_before_anything_is_read(
+    on_spark: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what is free is for them, half for their noise."""
+    changing = Changing(1)
+    wanted = [[TOWN, AGE], [AGE], []]
+    cells = TOWN.size * AGE.size + AGE.size + 1
+    monkeypatch.setattr(spark_rows, "available_memory", lambda: 48 * cells - 1)
+    with (
+        pytest.raises(OptionError, match=r"may take .* GiB of memory here"),
+        held_rows(on_spark(*changing.parts), BOUNDED, foreseen=wanted, salt=SALT),
+    ):
+        pass
+    assert changing.read == [[]]
+    monkeypatch.setattr(spark_rows, "available_memory", lambda: 48 * cells)
+    with held_rows(on_spark(*changing.parts), BOUNDED, foreseen=wanted, salt=SALT):
+        assert changing.read != [[]]
+
+
 def test_only_tables_come_back(
     on_spark: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -855,9 +855,23 @@ OF_FILES = [
     Mutant(
         "rows of Spark kept of two runs of a task",
         "kernel/counting/engines/spark/rows.py",
-        "        if is_whole(receiver):",
-        "        if is_whole(receiver) or receiver.seen:",
+        "        return is_whole(receiver)",
+        "        return is_whole(receiver) or bool(receiver.seen)",
         (f"{SPARK_TABLES}::test_all_tables_are_of_one_reading",),
+    ),
+    Mutant(
+        "rows of Spark that are kept are read again when the table changes",
+        "kernel/counting/engines/spark/rows.py",
+        ".localCheckpoint()",
+        "",
+        (f"{SPARK_TABLES}::test_what_others_do_to_the_table_does_not_end_a_run",),
+    ),
+    Mutant(
+        "files of another folder read by Spark",
+        "kernel/counting/engines/clusters.py",
+        "if any(_PATTERNS & {*path} for path in self.paths):",
+        "if all(_PATTERNS & {*path} for path in self.paths):",
+        (f"{LAKES}::test_names_that_spark_would_take_for_patterns_are_refused",),
     ),
     Mutant(
         "people of Spark's rows in tables counted as one each",

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.arrays import Integers
+from hushtable.arrays import Integers, available_memory
+from hushtable.errors import OptionError
 from hushtable.kernel.counting.away import Counts, RowsAway
 from hushtable.kernel.counting.encoding.bound import narrow_kinds
 from hushtable.kernel.counting.encoding.statement import Select
@@ -45,6 +46,7 @@ from hushtable.kernel.counting.engines.spark.sessions import drop_checkpoint, le
 from hushtable.schema import Schema
 
 _AT_ONCE = 2**22  # cells that a task lays out
+_CELL = 24  # bytes of an occupied cell: its code among those of all tables and of one, its count
 _NO_TABLES = tasks.Tables((), ())
 
 
@@ -52,7 +54,9 @@ def known_tables(
     data: Any, schema: Schema, select: Select, salt: str, wanted: Sequence[Sequence[Any]]
 ) -> list[Counts]:
     """The joint counts of a table's rows by each tuple of views, all of one reading."""
-    if sum(map(_cells, wanted)) > _AT_ONCE:
+    cells = sum(map(_cells, wanted))
+    _check_memory(cells)
+    if cells > _AT_ONCE:
         with kept_rows(data, schema, select, salt) as rows:
             return list(rows.tables(wanted))
     send = tasks.sending_tables(_tables(schema, wanted))
@@ -61,6 +65,16 @@ def known_tables(
         with working(frame):
             plan = planned(frame, schema, select, salt, send, PARTS, sums())
             return list(_apart(wanted, *added_up(plan)))
+
+
+def _check_memory(cells: int) -> None:
+    """Refuse tables that would not fit beside their noise, if no cell of theirs were empty."""
+    needed, free = _CELL * cells, available_memory() // 2
+    if needed > free:
+        raise OptionError(
+            f"tables that are counted in Spark may take {needed / 2**30:,.1f} GiB of memory here,"
+            f" and {free / 2**30:,.1f} GiB are for them: ask for fewer or smaller ones"
+        )
 
 
 @contextmanager
