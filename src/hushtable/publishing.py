@@ -22,6 +22,7 @@ from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
 from hushtable.families.mechanism import Mechanism, foreseen
 from hushtable.kernel.counting import CsvFormat, count_table, held_rows
+from hushtable.kernel.counting.engines.spark import is_spark
 from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
 from hushtable.kernel.counting.readers.server import identities_of, noting_read
 from hushtable.kernel.curator import Curator
@@ -168,7 +169,8 @@ def _counted(
     if recipe.needs == "counts":
         yield count_table(data, schema, csv)
         return
-    with held_rows(data, schema, csv, foreseen=foreseen(recipe, schema, settings)) as rows:
+    known = foreseen(recipe, schema, settings) if is_spark(data) else None
+    with held_rows(data, schema, csv, foreseen=known) as rows:
         yield rows
 
 

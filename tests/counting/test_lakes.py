@@ -528,6 +528,50 @@ def test_a_delta_table_whose_files_do_not_tell_its_rows_is_refused(tmp_path: Pat
         files_on_spark(empty, "spark")
 
 
+@pytest.mark.parametrize(
+    ("written", "told", "taken"),
+    [
+        (pa.int32(), "integer", True),
+        (pa.int32(), "long", False),
+        (pa.int32(), "double", False),
+        (pa.int32(), "string", False),
+        (pa.large_string(), "string", True),
+        (pa.binary(), "string", False),
+        (pa.date32(), "timestamp_ntz", False),
+        (pa.timestamp("us"), "timestamp_ntz", True),
+        (pa.timestamp("us"), "timestamp", False),
+        (pa.timestamp("ns"), "timestamp", True),  # as Spark writes moments
+    ],
+    ids=str,
+)
+def test_files_whose_types_a_delta_table_tells_otherwise_are_refused(
+    tmp_path: Path, written: Any, told: str, taken: bool
+) -> None:
+    """Spark would take the values of the files, and not those of the table."""
+    place = tmp_path / "delta"
+    write_deltalake(place, pa.table({"v": pa.array([1], pa.int32())}))
+    (file,) = place.glob("*.parquet")
+    table = pa.table({"v": pa.nulls(1, written)})
+    pq.write_table(table, file, use_deprecated_int96_timestamps=written == pa.timestamp("ns"))
+    (log,) = (place / "_delta_log").glob("*.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            columns = json.loads(action["metaData"]["schemaString"])
+            columns["fields"][0]["type"] = told
+            action["metaData"]["schemaString"] = json.dumps(columns)
+        if "protocol" in action:
+            features = ["timestampNtz"]
+            action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7}
+            action["protocol"] |= {"readerFeatures": features, "writerFeatures": features}
+    log.write_text("\n".join(map(json.dumps, actions)) + "\n")
+    if taken:
+        assert files_on_spark(str(place), "spark").paths == (str(file),)
+    else:
+        with pytest.raises(DataError, match="files with other columns or types"):
+            files_on_spark(str(place), "spark")
+
+
 @pytest.mark.parametrize("sign", "[]{}*?\\")
 def test_names_that_spark_would_take_for_patterns_are_refused(tmp_path: Path, sign: str) -> None:
     """`data[1]` would be read from `data1`, where other people may be."""

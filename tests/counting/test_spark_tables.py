@@ -20,6 +20,7 @@ from spark_here import ATTRIBUTES, BOUNDED, COUNTED, SALT, Frame, Loss, Part, sp
 import hushtable as ht
 from hushtable.errors import DataError, HushError, OptionError
 from hushtable.evaluation.seeded_entropy import SeededEntropy
+from hushtable.families.marginals.ask.marginals import Marginals
 from hushtable.kernel.counting import Counts, KnownTables, code_table, held_rows
 from hushtable.kernel.counting.engines.spark import count as spark_count
 from hushtable.kernel.counting.engines.spark import rows as spark_rows
@@ -366,6 +367,26 @@ def test_a_release_is_the_same_as_of_rows_here(
         )
         contents.append({p.name: p.read_bytes() for p in (tmp_path / f"out{number}").glob("*.npy")})
     assert contents[0] == contents[1] and contents[0]
+
+
+def test_only_spark_is_told_beforehand_which_tables_will_be_asked_for(
+    on_spark: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To know them may take a search."""
+    told: list[int] = []
+    tables = Marginals.tables
+
+    def watched(mechanism: Marginals, schema: Schema, *, settings: Any) -> Any:
+        told.append(1)
+        return tables(mechanism, schema, settings=settings)
+
+    monkeypatch.setattr(Marginals, "tables", watched)
+    for number, data in enumerate((table(50), on_spark(table(50)))):
+        unit = {"column": "id", "max_rows": 2}
+        schema = make(*ATTRIBUTES, name=f"people {number}", unit=unit)
+        given = {"out": tmp_path / f"out{number}", "ledger": tmp_path / f"ledger{number}"}
+        ht.publish(data, schema, epsilon="0.5", mechanism="marginals", **given)
+        assert len(told) == number
 
 
 def test_rows_that_are_lost_after_paying_stay_paid(

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +68,8 @@ def same_rows(part: Callable[[], None]) -> Callable[..., Iterator[Any]]:
 
 
 def dies_once(flag: str, place: int) -> Callable[[], None]:
-    """End the executor of the last task, the first time that it comes here, behind the others."""
+    """End the executor of the last task, the first time that it comes here, once Spark knows that
+    the others are done (`told`): what they did lies on both executors."""
 
     def die() -> None:
         import os
@@ -78,19 +81,40 @@ def dies_once(flag: str, place: int) -> Callable[[], None]:
 
         context = TaskContext.get()
         assert context is not None
-        done = [Path(f"{flag}-{other}") for other in range(place)]
-        if context.partitionId() < place:
-            done[context.partitionId()].touch()
-        elif not Path(flag).exists():
-            while not all(other.exists() for other in done):
-                time.sleep(0.1)
-            time.sleep(3)  # what the others did is known by then, and lies on both executors
-            Path(flag).touch()
-            daemon = int(Path(f"/proc/{os.getppid()}/stat").read_text().split()[3])
-            os.kill(daemon, signal.SIGKILL)
-            time.sleep(60)
+        if context.partitionId() < place or Path(f"{flag}-known").exists():
+            return
+        new = Path(f"{flag}-new")
+        new.write_text(str(context.stageId()))
+        new.rename(f"{flag}-stage")
+        while not Path(f"{flag}-known").exists():
+            time.sleep(0.1)
+        daemon = int(Path(f"/proc/{os.getppid()}/stat").read_text().split()[3])
+        os.kill(daemon, signal.SIGKILL)
+        time.sleep(60)
 
     return die
+
+
+@contextmanager
+def told(session: Any, flag: str, place: int) -> Iterator[None]:
+    """Meanwhile, tell the task that is to die when all others of its stage are done."""
+    done = threading.Event()
+
+    def watch() -> None:
+        tracker, stage = session.sparkContext.statusTracker(), Path(f"{flag}-stage")
+        while not done.wait(0.1):
+            info = tracker.getStageInfo(int(stage.read_text())) if stage.exists() else None
+            if info is not None and info.numCompletedTasks >= place:
+                Path(f"{flag}-known").touch()
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def counted(frame: Any, schema: Schema) -> tuple[int, Any]:
@@ -116,7 +140,8 @@ def kept(session: Any, schema: Schema, folder: Path) -> str:
         assert isinstance(rows, RowsAway)
         first = rows.table([view])
         die = other_rows(dies_once(f"{folder}/kept", PARTS - 1))
-        numbers.mapInArrow(die, "v long").write.format("noop").mode("overwrite").save()
+        with told(session, f"{folder}/kept", PARTS - 1):
+            numbers.mapInArrow(die, "v long").write.format("noop").mode("overwrite").save()
         try:
             again = rows.table([view])
         except DataError as problem:
@@ -157,10 +182,13 @@ def main(folder: Path) -> None:
 
         tasks.send_sums = sums
         numbers = session.range(ROWS, numPartitions=PARTS)
-        times, adding = counted(numbers.mapInArrow(other_rows(lambda: None), "v long"), schema)
+        others = numbers.mapInArrow(other_rows(lambda: None), "v long")
+        with told(session, f"{folder}/adding", PARTS - 1):
+            times, adding = counted(others, schema)
         tasks.send_sums = send
         again = same_rows(dies_once(f"{folder}/reading", PARTS - 1))
-        _, reading = counted(numbers.mapInArrow(again, "person long, v long"), bounded)
+        with told(session, f"{folder}/reading", PARTS - 1):
+            _, reading = counted(numbers.mapInArrow(again, "person long, v long"), bounded)
         here = pa.table(again.made(np.arange(ROWS)))  # type: ignore[attr-defined]
         after = kept(session, schema, folder)
         session.stop()

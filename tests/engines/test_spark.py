@@ -315,7 +315,8 @@ def test_a_killed_executor_neither_loses_nor_repeats_rows(tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["adding"] == {"times": 2, "rows": 20_000}, "the first count was torn"
+    assert found["adding"]["times"] > 1, "the first count was torn"
+    assert found["adding"]["rows"] == 20_000
     assert found["reading"]["as in DuckDB"] and 3000 < found["reading"]["rows"] <= 4000
     assert found["kept"] == "same" or "no longer has the rows" in found["kept"]
 

@@ -867,6 +867,13 @@ OF_FILES = [
         (f"{SPARK_TABLES}::test_what_others_do_to_the_table_does_not_end_a_run",),
     ),
     Mutant(
+        "files read by Spark whose types a Delta table tells otherwise",
+        "kernel/counting/engines/clusters.py",
+        "if plain and _same_types(first, told)",
+        "if plain and first.keys() == told.keys()",
+        (f"{LAKES}::test_files_whose_types_a_delta_table_tells_otherwise_are_refused",),
+    ),
+    Mutant(
         "files of another folder read by Spark",
         "kernel/counting/engines/clusters.py",
         "if any(_PATTERNS & {*path} for path in self.paths):",

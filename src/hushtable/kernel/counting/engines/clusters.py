@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,13 +90,33 @@ def delta_files(path: str) -> Sequence[str]:
         schemas = map(pq.read_schema, files)
         first, *others = ({field.name: field.type for field in schema} for schema in schemas)
     plain = not any(each.constants or each.kept is not None for each in table.files)
-    if plain and first.keys() == {*table.schema.names} and all(first == one for one in others):
+    told = {field.name: field.type for field in table.schema}
+    if plain and _same_types(first, told) and all(first == one for one in others):
         return files
     raise DataError(
         f"the table in {path} has columns by which it is parted, deleted rows or files with other"
-        " columns, which Spark by itself does not know of: leave out --engine, or open it in Spark"
-        " and publish the frame from Python"
+        " columns or types, which Spark by itself does not know of: leave out --engine, or open it"
+        " in Spark and publish the frame from Python"
     )
+
+
+def _same_types(found: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Whether a file's columns are those that its table tells of, however Arrow holds them.
+
+    Moments that Spark wrote in its old form have no zone in the file: they are of UTC.
+    """
+    import pyarrow as pa
+
+    from hushtable.kernel.counting.readers.readable import readable_schema
+
+    moment = pa.timestamp("us", "UTC")
+    types = {
+        name: moment if kind == pa.timestamp("ns") and told.get(name) == moment else kind
+        for name, kind in found.items()
+    }
+    return types.keys() == told.keys() and readable_schema(
+        [types[name] for name in told]
+    ) == readable_schema([*told.values()])
 
 
 def parquet_files(path: str) -> Sequence[str]:
