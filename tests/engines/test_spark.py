@@ -191,7 +191,8 @@ def test_tables_of_rows_that_stay_in_spark_are_those_of_rows_here(
 def test_rows_that_stay_are_independent_of_the_table_and_of_other_runs(
     session: Any, sparks: Spark
 ) -> None:
-    """Spark does not read them again: not after an insertion, not for another run."""
+    """Spark does not read them again: not after an insertion, not for another run. A classic session
+    drops them at once."""
 
     def drawn(batches: Iterator[Any]) -> Iterator[Any]:
         import secrets
@@ -210,13 +211,19 @@ def test_rows_that_stay_are_independent_of_the_table_and_of_other_runs(
     def ages(rows: Any) -> Any:
         return dense_counts(rows.table([view]), (100,)).tolist()
 
+    def stored() -> set[int]:
+        return {*sparks.classic.sparkContext._jsc.getPersistentRDDs().keySet()}
+
+    before = stored()
     with held_rows(frame, schema) as rows:
+        assert len(stored() - before) == 1
         first = ages(rows)
         sparks.classic.newSession().sql(f"INSERT INTO {name} VALUES (3)")
         assert ages(rows) == first
         with held_rows(frame, schema) as others:
             assert ages(others) != first
         assert ages(rows) == first and sum(first) == 500
+    assert "connect" in type(session).__module__ or stored() <= before
 
 
 def test_types_that_hold_no_plain_values_are_refused(session: Any) -> None:
