@@ -225,6 +225,7 @@ def test_what_others_do_to_the_table_does_not_end_a_run(on_spark: Callable[..., 
     changing = Changing(2)
     frame = on_spark(*changing.parts)
     with held_rows(frame, BOUNDED, salt=SALT) as rows:
+        assert len(spark_here.KEPT) == 1
         first = laid_out(rows.table([TOWN]))
         with held_rows(frame, BOUNDED, salt=SALT) as others:
             assert laid_out(others.table([TOWN])) != first

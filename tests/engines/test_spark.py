@@ -191,8 +191,10 @@ def test_tables_of_rows_that_stay_in_spark_are_those_of_rows_here(
 def test_rows_that_stay_are_independent_of_the_table_and_of_other_runs(
     session: Any, sparks: Spark
 ) -> None:
-    """Spark does not read them again: not after an insertion, not for another run. A classic session
-    drops them at once."""
+    """Spark does not read them again: not after an insertion, not for another run.
+
+    A classic session drops them at once.
+    """
 
     def drawn(batches: Iterator[Any]) -> Iterator[Any]:
         import secrets
