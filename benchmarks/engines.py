@@ -3,8 +3,8 @@
     python -m benchmarks.engines --rows 1e6 1e7 [--max-rows 2] [--only duckdb,postgres,spark[2]]
 
 Every count is made in a process of its own, which first counts a few rows; of that process, and of
-the server that works for it, the time, the time of all cores and the most memory are measured. The
-counts of all engines must be equal.
+the server that works for it, the time, the time of all cores and the most memory are measured. What
+processes of a server share is counted once. The counts of all engines must be equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from benchmarks import on_spark
 from benchmarks.machine import machine, peak_memory
 from benchmarks.options import Options
+from benchmarks.processes import watched
 from benchmarks.table import Row, Section, Target
 from hushtable.kernel.counting import count_table
 from hushtable.kernel.counting.readers.paths import table_in
@@ -92,10 +93,10 @@ def write_people(path: Path, rows: int) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a table is: what to count, and what the server that holds it used of all cores."""
+    """Where a table is: what to count, and the number of the server that holds it."""
 
     data: Any
-    server_seconds: Callable[[], float] = lambda: 0.0
+    server: int | None = None
 
 
 Engine = Callable[[Path], AbstractContextManager[Place]]
@@ -121,7 +122,7 @@ def in_postgres(path: Path) -> Iterator[Place]:
             cursor.adbc_ingest("people", batch, mode="append" if number else "create")
         cursor.execute("VACUUM ANALYZE people")
     try:
-        yield Place(table_in(address, "people"), lambda: _seconds_of_children(server.process.pid))
+        yield Place(table_in(address, "people"), server.process.pid)
     finally:
         with adbc.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
             cursor.execute("DROP TABLE people")
@@ -159,21 +160,30 @@ class Measured:
     cpu: float
     memory: int
     counts: str
+    of_server: int = 0
+    """The part of the memory that a server held."""
 
 
 def measure(place: Place, max_rows: int | None) -> Measured:
     """Count a table in a new process."""
-    before = place.server_seconds()
+    if place.server is None:
+        return _in_new_process(place.data, max_rows)
+    before = _seconds_of_children(place.server)
+    with watched(place.server) as most:
+        found = _in_new_process(place.data, max_rows)
+    used = _settled(place.server) - before
+    return replace(found, cpu=found.cpu + used, memory=found.memory + most[0], of_server=most[0])
+
+
+def _in_new_process(data: Any, max_rows: int | None) -> Measured:
     with get_context("spawn").Pool(1) as pool:
-        found = pool.apply(_counted, (place.data, max_rows))
-    server = _settled(place.server_seconds) - before
-    return Measured(found.wall, found.cpu + server, found.memory, found.counts)
+        return pool.apply(_counted, (data, max_rows))
 
 
-def _settled(seconds: Callable[[], float]) -> float:
+def _settled(server: int) -> float:
     """What a server used, once its processes have ended."""
     before = -1.0
-    while (now := seconds()) != before:
+    while (now := _seconds_of_children(server)) != before:
         before = now
         time.sleep(0.3)
     return now
@@ -267,7 +277,9 @@ def main() -> None:
         for name, one in found.items():
             print(
                 f"{rows:>12,} rows, max_rows {given.max_rows}, {name:>10}: {one.wall:8.2f} s,"
-                f" {one.cpu:8.2f} s of all cores, {one.memory / 2**20:8,.0f} MiB",
+                f" {one.cpu:8.2f} s of all cores, {one.memory / 2**20:8,.0f} MiB"
+                + f", {one.of_server / 2**20:,.0f} of the server"
+                * bool(one.of_server),
                 flush=True,
             )
 

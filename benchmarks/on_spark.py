@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from benchmarks.processes import seconds, watched
 from hushtable.kernel.counting import count_table
 from hushtable.schema import Schema
 
@@ -51,12 +51,13 @@ def _count(session: Session, path: str, schema: Schema) -> tuple[float, float, i
     with tempfile.TemporaryDirectory() as folder, _started(session, Path(folder)) as spark:
         frame = spark.read.parquet(path)
         count_table(frame.limit(1000), schema, salt=SALT)
-        with _watched() as used:
+        before = seconds(os.getpid())
+        with watched(os.getpid()) as most:
             begun = time.perf_counter()
             found = count_table(frame, schema, salt=SALT)
             wall = time.perf_counter() - begun
         told = hashlib.sha256(found.codes.tobytes() + found.counts.tobytes()).hexdigest()
-        return wall, used["seconds"], int(used["bytes"]), told
+        return wall, seconds(os.getpid()) - before, most[0], told
 
 
 @contextmanager
@@ -90,66 +91,3 @@ def _client(classic: Any) -> Any:
     found = classic.sparkContext._jvm.java.lang.Class.forName(service)
     port = found.getField("MODULE$").get(None).localPort()
     return SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-
-
-# ── what a family of processes uses ──────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def _watched() -> Iterator[dict[str, float]]:
-    """What this process and all below it use: looked at ten times a second."""
-    used = {"seconds": 0.0, "bytes": 0.0}
-    stop = threading.Event()
-
-    def watch() -> None:
-        while not stop.wait(0.1):
-            used["bytes"] = max(used["bytes"], _bytes())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    before = _seconds()
-    try:
-        yield used
-    finally:
-        stop.set()
-        watcher.join()
-        used["seconds"] = _seconds() - before
-
-
-def _family() -> list[int]:
-    """The process ids of this process and of all that it started, and so on."""
-    parents: dict[int, list[int]] = {}
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(entry))
-    family = [os.getpid()]
-    for process in family:
-        family += parents.get(process, [])
-    return family
-
-
-def _seconds() -> float:
-    """Of all cores, children that have ended included."""
-    ticks = 0
-    for process in _family():
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _bytes() -> int:
-    """Memory that is held now, shared pages counted once for each that shares them."""
-    total = 0
-    for process in _family():
-        try:
-            text = Path(f"/proc/{process}/statm").read_text()
-        except OSError:
-            continue
-        total += int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return total

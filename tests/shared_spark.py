@@ -87,6 +87,7 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.timestampType": "TIMESTAMP_NTZ",  # of Arrow's times without a zone
+        "spark.sql.timeType.enabled": "true",  # of hours of a day, in versions that have them
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -162,14 +163,19 @@ def _output_to(path: Path) -> Iterator[None]:
                 os.close(copy)
 
 
-def frames(session: Callable[[Spark], Any]) -> Callable[..., Any]:
-    """A loader of Arrow tables into a session, in so many parts."""
+def frames(session: Callable[[Spark], Any], collation: str = "UTF8_BINARY") -> Callable[..., Any]:
+    """A loader of Arrow tables into a session, in so many parts; by a collation, texts may be alike
+    that are not the same."""
 
     @contextmanager
     def load(table: Any, folder: Path, parts: int) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             frame = session(spark()).createDataFrame(table)
-            yield frame.repartition(parts)
+            columns = [
+                f"`{name}` COLLATE {collation} AS `{name}`" if kind == "string" else f"`{name}`"
+                for name, kind in frame.dtypes
+            ]
+            yield frame.selectExpr(*columns).repartition(parts)
 
     return load

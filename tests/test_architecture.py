@@ -152,7 +152,7 @@ COMMANDS = (
 # Names of other libraries that begin with an underscore: one is public, a sheet's temporary file is
 # removed in no other way, Spark's log can be turned off in Java alone, and a catalog has no other
 # place where tables are kept from naming the program that reads them.
-NOT_OURS = {"os._exit", "sheet._writer", "context._jvm", "catalog._load_file_io"}
+NOT_OURS = {"os._exit", "sheet._writer", "context._jvm", "frame._jdf", "catalog._load_file_io"}
 
 # Families that are built on others: each small table is measured through a product of transforms,
 # and the model of all of them is a network.

@@ -12,7 +12,7 @@ import glob
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BudgetError, HushError, OptionError
 from hushtable.families import AUTO, find_mechanism
-from hushtable.families.mechanism import Mechanism
-from hushtable.kernel.counting import CsvFormat, code_table, count_table
+from hushtable.families.mechanism import Mechanism, foreseen
+from hushtable.kernel.counting import CsvFormat, count_table, held_rows
+from hushtable.kernel.counting.engines.spark import is_spark
 from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
 from hushtable.kernel.counting.readers.server import identities_of, noting_read
 from hushtable.kernel.curator import Curator
+from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.privacy.account import Account
 from hushtable.kernel.privacy.dataset_ledger import (
     change_lines,
@@ -131,31 +133,45 @@ def publish(
     with _unpaid():
         data = settled(data)
     sources = _sources(data)
-    count = count_table if recipe.needs == "counts" else code_table
-    with _unpaid(), noting_read() as read:
-        holding = count(data, schema, csv)
-    step("pay")
-    _check_target(target)  # counting may have taken hours; from drawing on, a failure costs ε
-    books = _open_to_spend(schema, ledger)
-    note_sources(schema.dataset_name, {*sources, *map(Source.of_table, read)})
-    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
-    try:
-        step("draw")
-        books.drawing(reservation.id)
-        noise = make_noise()
-        curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
-        content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
-        manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)
-        manifest |= {"plan": planned} if planned else {}
-        manifest |= {} if snapshot is None else {"snapshot": snapshot}
-        _write(target, manifest, schema, content, books, reservation, step)
-    except (HushError, OSError, MemoryError) as problem:
-        raise _after_paying(problem, _what_was_spent(books, reservation)) from None
-    except BaseException as problem:  # a defect or an interruption: it stays what it is
-        problem.add_note(_what_was_spent(books, reservation))
-        raise
+    with ExitStack() as held:
+        with _unpaid(), noting_read() as read:
+            counted = _counted(data, schema, csv, recipe, chosen)
+            holding = held.enter_context(counted)
+        step("pay")
+        _check_target(target)  # counting may have taken hours; from drawing on, a failure costs ε
+        books = _open_to_spend(schema, ledger)
+        note_sources(schema.dataset_name, {*sources, *map(Source.of_table, read)})
+        reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
+        try:
+            step("draw")
+            books.drawing(reservation.id)
+            noise, account = make_noise(), Account(amount)
+            curator = Curator(holding, exposure=schema.exposure, account=account, noise=noise)
+            content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
+            manifest = _manifest(schema, recipe, content, reservation, mechanism, curator)
+            manifest |= {"plan": planned} if planned else {}
+            manifest |= {} if snapshot is None else {"snapshot": snapshot}
+            _write(target, manifest, schema, content, books, reservation, step)
+        except (HushError, OSError, MemoryError) as problem:
+            raise _after_paying(problem, _what_was_spent(books, reservation)) from None
+        except BaseException as problem:  # a defect or an interruption: it stays what it is
+            problem.add_note(_what_was_spent(books, reservation))
+            raise
     step("done")
     return Release(target, Manifest.of(manifest, schema, amount))
+
+
+@contextmanager
+def _counted(
+    data: Any, schema: Schema, csv: CsvFormat | None, recipe: Mechanism, settings: Mapping[str, Any]
+) -> Iterator[Holding]:
+    """What the curator of a mechanism holds."""
+    if recipe.needs == "counts":
+        yield count_table(data, schema, csv)
+        return
+    known = foreseen(recipe, schema, settings) if is_spark(data) else None
+    with held_rows(data, schema, csv, foreseen=known) as rows:
+        yield rows
 
 
 def check_beforehand(

@@ -1,11 +1,13 @@
-"""Stores for the tests of files elsewhere, started when the first one asks."""
+"""Stores for the tests of files elsewhere, started when the first one asks, and frames of Spark."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+import spark_here
 from tests.shared_stores import Bucket, Site, new_bucket, s3_server, web_server
 
 NUMBERS = itertools.count()
@@ -33,3 +35,9 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with web_server() as made:
         yield made
+
+
+@pytest.fixture
+def on_spark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Parts of a table as a frame; some of its tasks may run again."""
+    return spark_here.frames(monkeypatch)

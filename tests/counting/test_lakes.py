@@ -25,6 +25,7 @@ from tests.shared_stores import Bucket, Site
 
 from hushtable.drafting import draft_schema
 from hushtable.errors import DataError, HushError, OptionError
+from hushtable.kernel.counting.engines.clusters import files_on_spark
 from hushtable.kernel.counting.readers.paths import files_of, settled, table_in
 from hushtable.publishing import publish
 
@@ -504,3 +505,90 @@ def test_without_the_extra_one_line_says_so(
     place = delta if library == "deltalake" else "v1.metadata.json"
     with pytest.raises(HushError, match=r"pip install 'hushtable\[cloud\]'"):
         counted(place, PARTED)
+
+
+def test_a_delta_table_whose_files_do_not_tell_its_rows_is_refused(tmp_path: Path) -> None:
+    table = PEOPLE
+    names = ("parted", "evolved", "deleted", "empty")
+    parted, evolved, deleted, empty = (str(tmp_path / name) for name in names)
+    write_deltalake(parted, table, partition_by=["sex"])
+    write_deltalake(evolved, table.drop_columns(["kin"]))
+    write_deltalake(evolved, table, mode="append", schema_mode="merge")
+    write_deltalake(deleted, table)
+    assert files_on_spark(deleted, "spark").listed
+    delete_rows(Path(deleted), [0])
+    for place in (parted, evolved, deleted):
+        with pytest.raises(DataError, match="which Spark by itself does not know of: leave out"):
+            files_on_spark(place, "spark")
+    write_deltalake(evolved, table, mode="overwrite", schema_mode="overwrite")
+    assert files_on_spark(evolved, "spark").paths
+    write_deltalake(empty, table)
+    DeltaTable(empty).delete()
+    with pytest.raises(DataError, match="has no rows"):
+        files_on_spark(empty, "spark")
+
+
+@pytest.mark.parametrize(
+    ("written", "told", "taken"),
+    [
+        (pa.int32(), "integer", True),
+        (pa.int32(), "long", False),
+        (pa.int32(), "double", False),
+        (pa.int32(), "string", False),
+        (pa.large_string(), "string", True),
+        (pa.binary(), "string", False),
+        (pa.date32(), "timestamp_ntz", False),
+        (pa.timestamp("us"), "timestamp_ntz", True),
+        (pa.timestamp("us"), "timestamp", False),
+        (pa.timestamp("ns"), "timestamp", True),  # as Spark writes moments
+    ],
+    ids=str,
+)
+def test_files_whose_types_a_delta_table_tells_otherwise_are_refused(
+    tmp_path: Path, written: Any, told: str, taken: bool
+) -> None:
+    """Spark would take the values of the files, and not those of the table."""
+    place = tmp_path / "delta"
+    write_deltalake(place, pa.table({"v": pa.array([1], pa.int32())}))
+    (file,) = place.glob("*.parquet")
+    table = pa.table({"v": pa.nulls(1, written)})
+    pq.write_table(table, file, use_deprecated_int96_timestamps=written == pa.timestamp("ns"))
+    (log,) = (place / "_delta_log").glob("*.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            columns = json.loads(action["metaData"]["schemaString"])
+            columns["fields"][0]["type"] = told
+            action["metaData"]["schemaString"] = json.dumps(columns)
+        if "protocol" in action:
+            features = ["timestampNtz"]
+            action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7}
+            action["protocol"] |= {"readerFeatures": features, "writerFeatures": features}
+    log.write_text("\n".join(map(json.dumps, actions)) + "\n")
+    if taken:
+        assert files_on_spark(str(place), "spark").paths == (str(file),)
+    else:
+        with pytest.raises(DataError, match="files with other columns or types"):
+            files_on_spark(str(place), "spark")
+
+
+@pytest.mark.parametrize("sign", "[]{}*?\\")
+def test_names_that_spark_would_take_for_patterns_are_refused(tmp_path: Path, sign: str) -> None:
+    """`data[1]` would be read from `data1`, where other people may be."""
+    folder, delta = tmp_path / f"data{sign}1", tmp_path / f"delta{sign}1"
+    folder.mkdir()
+    pq.write_table(PEOPLE, folder / "a.parquet")
+    write_deltalake(tmp_path / "made", PEOPLE)
+    (tmp_path / "made").rename(delta)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    pq.write_table(PEOPLE, plain / "a.parquet")
+    assert files_on_spark(f"{plain}/*.parquet", "spark").paths == (f"{plain}/a.parquet",)
+    pq.write_table(PEOPLE, plain / f"a{sign}.parquet")
+    for place in (folder, folder / "a.parquet", delta, plain):
+        with pytest.raises(
+            DataError, match=r"are patterns, by which|could not be opened as a Delta"
+        ):
+            files_on_spark(str(place), "spark")
+    with pytest.raises(DataError, match="are patterns"):
+        files_on_spark(f"/data{sign}1", "sc://cluster")

@@ -115,6 +115,9 @@ KINDS: dict[str, Kind] = {
             *({"outside": "other", **said} for said in (_MONTHS, _HOUR, _DAY_IN_YORK)),
         ),
     ),
+    "tiny": Kind(
+        pa.int8(), 1, (None, 0, -1, 3, 4, 2**7 - 1, -(2**7)), (_RANGE, _labels("1", "-1", "127"))
+    ),
     "small": Kind(
         pa.int16(), 1, (None, 0, -1, 3, 4, 2**15 - 1, -(2**15)), (_RANGE, _labels("1", "-1"))
     ),
@@ -226,7 +229,7 @@ since 1970, and text of `number` and `uuid` is what their engines' values are wr
 # Which kinds stand in one table: the domain of a table must be below 2^62 cells.
 TABLES: dict[str, tuple[str, ...]] = {
     "texts": ("text", "uuid"),
-    "numbers": ("small", "integer", "real", "double", "truth"),
+    "numbers": ("tiny", "small", "integer", "real", "double", "truth"),
     "decimals": ("price", "number"),
     "moments": ("date", "time", "instant", "clock"),
 }

@@ -11,6 +11,8 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +168,10 @@ def ibis_sqlite(table: Any, folder: Path, parts: int) -> Iterator[Any]:
 
 # ── on Spark ─────────────────────────────────────────────────────────────────────────────────────
 
-_SPARK = frozenset(corpus.KINDS) - {"clock"}  # versions before 4.1 have no times of day
+_SPARK = frozenset(corpus.KINDS)
+if find_spec("pyspark") is None or [*map(int, version("pyspark").split(".")[:2])] < [4, 1]:
+    # They have no times of day.
+    _SPARK -= {"clock"}
 
 
 # ── in servers ───────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +181,8 @@ _POSTGRES = {
     corpus.ROW: ("int8", "%s"),
     "town": ("text", "%s"),
     "age": ("int8", "%s"),
-    "text": ("text", "%s"),
+    "text": ('text COLLATE "ucs_basic"', "%s"),  # there may be none by which texts are alike
+    "tiny": ("int2", "%s"),
     "small": ("int2", "%s"),
     "integer": ("int8", "%s"),
     "real": ("float4", "%s"),
@@ -292,9 +298,9 @@ _UNTYPED = frozenset({"text", "number", "uuid"})  # whose text is what the engin
 _SQLITE = _UNTYPED | {"small", "integer", "real", "double"}  # true is 1 there
 _SQLITE_IDS = _UNTYPED | {"integer"}
 
-# Delta has no type for hours of a day and for ids, Iceberg none for small integers.
+# Delta has no type for hours of a day and for ids, Iceberg none for integers below four bytes.
 _DELTA = frozenset(corpus.KINDS) - {"uuid", "clock"}
-_ICEBERG = frozenset(corpus.KINDS) - {"small"}
+_ICEBERG = frozenset(corpus.KINDS) - {"tiny", "small"}
 
 # Ways that share most of theirs with another are left to `make check`.
 _LATER = (pytest.mark.thorough,)
@@ -314,7 +320,9 @@ ENGINES: dict[str, Engine] = {
     "duckdb": Engine(duckdb_file, holds=is_text, alone=True),
     "sqlite": Engine(sqlite_file, _SQLITE, ids=_SQLITE_IDS),
     "ibis, sqlite": Engine(ibis_sqlite, _SQLITE, ids=_SQLITE_IDS),
-    "spark": Engine(frames(lambda spark: spark.classic), _SPARK, marks=[pytest.mark.thorough]),
+    "spark": Engine(
+        frames(lambda spark: spark.classic, "UTF8_LCASE"), _SPARK, marks=[pytest.mark.thorough]
+    ),
     "spark, connect": Engine(
         frames(lambda spark: spark.connect), _SPARK, marks=[pytest.mark.thorough]
     ),

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from hushtable.kernel.counting import Counts, code_table, count_table
+from hushtable.kernel.counting import CodedColumns, Counts, code_table, count_table
 from hushtable.kernel.curator.holding import Holding
 from hushtable.kernel.privacy.loss import Neighbours
 from hushtable.schema import Attribute, Edges, Labels, Schema, Unit
@@ -104,6 +104,7 @@ def contents(held: Holding) -> tuple[object, ...]:
     if isinstance(held, Counts):
         arrays: tuple[NDArray[Any], ...] = (held.codes, held.counts)
     else:
+        assert isinstance(held, CodedColumns)
         arrays = (*held.columns, held.people_of_rows())
     return type(held), held.shape, *((array.dtype, array.tobytes()) for array in arrays)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from hushtable.arrays import MAX_AXES, available_memory
 from hushtable.errors import OptionError
 from hushtable.families.about import Settings
-from hushtable.kernel.curator import Curator
+from hushtable.kernel.curator import Curator, View
 from hushtable.release.store import Content
 from hushtable.schema import Schema
 
@@ -31,6 +32,23 @@ class Mechanism(Protocol):
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
         """Ask the curator; post-process its answers into what is stored."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A mechanism that knows, by what is public, all tables that it will ask the curator for."""
+
+    def tables(self, schema: Schema, *, settings: Settings) -> Sequence[Sequence[View]]:
+        """The attributes of each table, in the order in which they are projected to."""
+
+
+def foreseen(
+    mechanism: Mechanism, schema: Schema, settings: Settings
+) -> Sequence[Sequence[View]] | None:
+    """The tables that a mechanism will ask for, if it knows them beforehand."""
+    if isinstance(mechanism, Foreseeing):
+        return mechanism.tables(schema, settings=settings)
+    return None
 
 
 def named_attributes(schema: Schema, names: str) -> set[int]:

@@ -17,18 +17,18 @@ from .suites import (
 
 _REPLAYED = 'if sequence != event["sequence"] or self.append(event) != (body, stored):'
 
-_RESERVE = """    reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
-    try:
-        step("draw")
-        books.drawing(reservation.id)
+_RESERVE = """        reservation = books.reserve(amount, mechanism=recipe.name, out=str(target))
+        try:
+            step("draw")
+            books.drawing(reservation.id)
 """
 
-_DRAW = """        noise = make_noise()
-        curator = Curator(holding, exposure=schema.exposure, account=Account(amount), noise=noise)
-        content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
+_DRAW = """            noise, account = make_noise(), Account(amount)
+            curator = Curator(holding, exposure=schema.exposure, account=account, noise=noise)
+            content = recipe.measure(curator, schema, epsilon=amount, settings=chosen)
 """
 
-_RECORD = "        books.drawing(reservation.id)\n"
+_RECORD = "            books.drawing(reservation.id)\n"
 
 _ANNOUNCE = """        books.publishing(reservation.id)
         checksum = write_manifest(partial, manifest)
@@ -319,7 +319,7 @@ PUBLISHED = [
         "paid after drawing",
         "publishing.py",
         _RESERVE + _DRAW,
-        textwrap.indent(textwrap.dedent(_DRAW), "    ") + _RESERVE,
+        textwrap.indent(textwrap.dedent(_DRAW), "        ") + _RESERVE,
         (f"{PUBLISHING}::TestOrder",),
     ),
     Mutant(
@@ -375,21 +375,22 @@ PUBLISHED = [
         "the number of rows in the manifest",
         "publishing.py",
         _MADE,
-        f'{_MADE}\n        manifest["rows"] = int(holding.counts.sum())',
+        f'{_MADE}\n            manifest["rows"] = int(holding.counts.sum())',
         (NEIGHBOURS,),
     ),
     Mutant(
         "the number of occupied cells in the manifest",
         "publishing.py",
         _MADE,
-        f'{_MADE}\n        manifest["occupied"] = len(holding.counts)',
+        f'{_MADE}\n            manifest["occupied"] = len(holding.counts)',
         (NEIGHBOURS,),
     ),
     Mutant(
         "a noisy total in the manifest",
         "publishing.py",
         _MADE,
-        f'{_MADE}\n        manifest["total"] = int(sum(a.sum() for a in content.arrays.values()))',
+        f"{_MADE}\n            arrays = content.arrays.values()"
+        '\n            manifest["total"] = int(sum(array.sum() for array in arrays))',
         (NEIGHBOURS,),
     ),
     Mutant(

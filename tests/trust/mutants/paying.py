@@ -188,8 +188,8 @@ PAYING = [
     Mutant(
         "twice the allotment for a mechanism",
         "publishing.py",
-        "curator = Curator(holding, exposure=schema.exposure, account=Account(amount)",
-        "curator = Curator(holding, exposure=schema.exposure, account=Account(2 * amount)",
+        "noise, account = make_noise(), Account(amount)",
+        "noise, account = make_noise(), Account(2 * amount)",
         (f"{DURABLE}::test_a_mechanism_cannot_spend_more_than_was_paid",),
     ),
     Mutant(

@@ -50,8 +50,8 @@ PROXIES = [
     Mutant(
         "sources of releases not noted",
         "publishing.py",
-        _NOTE + "    reservation",
-        "    reservation",
+        f"    {_NOTE}        reservation",
+        "        reservation",
         _NOTED,
     ),
     Mutant(

@@ -4,7 +4,17 @@
 from hushtable.kernel.posix import STOPPING as STOPPING
 
 # isort: split
-from hushtable.kernel.counting.count import CodedColumns, Counts, code_table, count_table
+from hushtable.kernel.counting.away import Counts, KnownTables, RowsAway
+from hushtable.kernel.counting.count import CodedColumns, code_table, count_table, held_rows
 from hushtable.kernel.counting.readers.csvfile import CsvFormat
 
-__all__ = ["CodedColumns", "Counts", "CsvFormat", "code_table", "count_table"]
+__all__ = [
+    "CodedColumns",
+    "Counts",
+    "CsvFormat",
+    "KnownTables",
+    "RowsAway",
+    "code_table",
+    "count_table",
+    "held_rows",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -12,10 +13,17 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Integers
 from hushtable.errors import DataError
+from hushtable.kernel.counting.away import Counts, KnownTables, RowsAway
 from hushtable.kernel.counting.encoding.bound import PEOPLE, fresh_salt, narrow_kinds, people_column
 from hushtable.kernel.counting.encoding.moments import check_zones
 from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
-from hushtable.kernel.counting.engines.spark import code_rows, count_cells, is_spark
+from hushtable.kernel.counting.engines.spark import (
+    code_rows,
+    count_cells,
+    is_spark,
+    kept_rows,
+    known_tables,
+)
 from hushtable.kernel.counting.growing import GrowingColumns
 from hushtable.kernel.counting.people import bounded, kept_statement, people_statement
 from hushtable.kernel.counting.readers.csvfile import CsvFormat
@@ -31,18 +39,6 @@ MAX_CELLS = 2**62  # linear codes are 64-bit integers
 
 _BATCH = 2**20
 _PROBLEM = "the table could not be counted; check that its files are complete, and disk and memory"
-
-
-@dataclass(frozen=True, repr=False)
-class Counts:
-    """The non-empty cells of a table: each one's linear code (last attribute fastest) and count.
-
-    The cells stand in the order of their codes.
-    """
-
-    shape: tuple[int, ...]
-    codes: NDArray[np.int64]
-    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,6 +115,30 @@ def code_table(
     if is_spark(data):
         return of(code_rows(data, schema, _narrow_codes, _secret(salt)))
     return _fetched(keep, _narrow_codes, data, schema, csv, salt)
+
+
+@contextmanager
+def held_rows(
+    data: Any,
+    schema: Schema,
+    csv: CsvFormat | None = None,
+    *,
+    foreseen: Sequence[Sequence[Any]] | None = None,
+    salt: str | None = None,
+) -> Iterator[CodedColumns | RowsAway]:
+    """Coded rows for whom joint counts will do: where they can be counted, they stay meanwhile.
+
+    The tables that are `foreseen`, each by its views, are all that will be asked for; then they are
+    counted at once. For `salt` see `count_table`.
+    """
+    if not is_spark(data):
+        yield code_table(data, schema, csv, salt=salt)
+    elif foreseen is not None:
+        found = known_tables(data, schema, _narrow_codes, _secret(salt), foreseen)
+        yield KnownTables(schema.shape, foreseen, found)
+    else:
+        with kept_rows(data, schema, _narrow_codes, _secret(salt)) as rows:
+            yield rows
 
 
 def _fetched(

@@ -9,17 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import on_every_core
-from hushtable.kernel.counting import CodedColumns, Counts
+from hushtable.errors import OptionError
+from hushtable.kernel.counting import CodedColumns, Counts, RowsAway
 from hushtable.kernel.counting.joint import count_rows
-from hushtable.kernel.curator.partition import Codes, Partition, View
+from hushtable.kernel.curator.partition import Codes, Marginal, Partition, View, Whole
 
-Holding = Counts | CodedColumns
+Holding = Counts | CodedColumns | RowsAway
 
 _CHUNK = 2**20
 
 
 def part_counts(data: Holding, partition: Partition) -> NDArray[np.int64]:
     """How many rows are in each part."""
+    if isinstance(data, RowsAway):
+        table = data.table(_views_of(partition))
+        return dense_counts(table, table.shape).reshape(-1)
     totals = np.zeros(partition.parts, np.int64)
     for codes, rows in _chunks(data):
         part = partition.part_of(codes)
@@ -33,13 +37,17 @@ def dense_counts(data: Holding, shape: tuple[int, ...]) -> NDArray[np.int64]:
     dense = np.zeros(shape, np.int64)
     if isinstance(data, Counts):
         _lay_out(data, dense)
-    else:
+    elif isinstance(data, CodedColumns):
         count_rows(data, dense)
+    else:
+        raise _away()
     return dense
 
 
 def projected(data: Holding, views: Sequence[View]) -> Holding:
     """The same rows, each seen through some views alone: one row stays one row."""
+    if isinstance(data, RowsAway):
+        return data.table(views)
     shape = tuple(view.size for view in views)
     if isinstance(data, CodedColumns):
         columns = tuple(_seen(data.columns[view.axis], view) for view in views)
@@ -50,6 +58,19 @@ def projected(data: Holding, views: Sequence[View]) -> Holding:
     counts = np.zeros(len(distinct), np.int64)
     np.add.at(counts, place, data.counts)
     return Counts(shape, distinct.astype(np.int64), counts)
+
+
+def _views_of(partition: Partition) -> Sequence[View]:
+    """The views by which rows that are away can be counted in the parts of a partition."""
+    if isinstance(partition, Whole):
+        return ()
+    if isinstance(partition, Marginal):
+        return partition.views
+    raise _away()
+
+
+def _away() -> OptionError:
+    return OptionError("of rows that are held elsewhere, only tables of attributes are counted")
 
 
 def _seen(column: NDArray[Any], view: View) -> NDArray[Any]:
@@ -101,6 +122,7 @@ def split_data(data: Holding, partition: Partition) -> list[Holding]:
 def _taken(data: Holding, rows: NDArray[np.intp]) -> Holding:
     if isinstance(data, Counts):
         return Counts(data.shape, data.codes[rows], data.counts[rows])
+    assert isinstance(data, CodedColumns)
     people = None if data.people is None else data.people[rows]
     return CodedColumns(data.shape, tuple(column[rows] for column in data.columns), people)
 
@@ -112,6 +134,8 @@ def _chunks(data: Holding) -> list[tuple[Codes, NDArray[np.int64]]]:
             (np.unravel_index(data.codes[i : i + _CHUNK], data.shape), data.counts[i : i + _CHUNK])
             for i in range(0, len(data.codes), _CHUNK)
         ]
+    if isinstance(data, RowsAway):
+        raise _away()
     people = data.people_of_rows()
     return [
         (tuple(column[i : i + _CHUNK] for column in data.columns), people[i : i + _CHUNK])

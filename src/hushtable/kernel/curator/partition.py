@@ -147,6 +147,11 @@ class Marginal:
         return self._shape
 
     @property
+    def views(self) -> tuple[View, ...]:
+        """The attributes, in the order of the table's axes."""
+        return self._views
+
+    @property
     def parts(self) -> int:
         return math.prod(view.size for view in self._views)
 

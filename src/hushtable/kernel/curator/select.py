@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from hushtable.arrays import on_every_core
-from hushtable.kernel.counting import CodedColumns
-from hushtable.kernel.curator.holding import Holding, part_counts
+from hushtable.kernel.counting import CodedColumns, RowsAway
+from hushtable.kernel.curator.holding import Holding, dense_counts, part_counts
 from hushtable.kernel.curator.network_scores import Candidate, CandidateScores, JointCounts
 from hushtable.kernel.curator.partition import Marginal
 from hushtable.kernel.curator.scores import LargestPart, Score
@@ -39,6 +39,8 @@ def _candidate_scores(data: Holding, score: CandidateScores, memory: Memory) -> 
         del fresh[key]
     if isinstance(data, CodedColumns):
         _score_columns(data, score, fresh, known, memory)
+    elif isinstance(data, RowsAway):
+        _score_away(data, score, fresh, known)
     else:
         for key, candidate in fresh.items():
             known[key] = score.measure.of(_table(data, score, candidate))
@@ -77,6 +79,18 @@ def _score_columns(
             work(parents)
     else:
         on_every_core(work, list(by_parents))
+
+
+def _score_away(
+    data: RowsAway, score: CandidateScores, fresh: dict[Any, Candidate], known: dict[Any, int]
+) -> None:
+    """Score new candidates, whose tables are counted together, those with the same parents next to
+    each other."""
+    candidates = sorted(fresh.items(), key=lambda pair: pair[1].parents)
+    wanted = [[score.views[place] for place in (*c.parents, c.child)] for _, c in candidates]
+    for (key, candidate), table in zip(candidates, data.tables(wanted), strict=True):
+        counts = dense_counts(table, table.shape)
+        known[key] = score.measure.of(counts.reshape(-1, score.views[candidate.child].size))
 
 
 def _table(data: Holding, score: CandidateScores, candidate: Candidate) -> JointCounts:

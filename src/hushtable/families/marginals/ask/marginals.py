@@ -89,16 +89,20 @@ class Marginals:
                 " ones (ways, tables, most)"
             )
 
+    def tables(self, schema: Schema, *, settings: Settings) -> list[list[View]]:
+        return [_views(schema, table) for table in read_recipe(schema, settings).tables]
+
     def measure(
         self, curator: Curator, schema: Schema, *, epsilon: Fraction, settings: Settings
     ) -> Content:
         recipe = read_recipe(schema, settings)
         transforms = parse_transforms(recipe.along, schema)
+        parts = zip(recipe.tables, recipe.parts(epsilon), strict=True)
         noisy = [
-            curator.project(
-                [View(seen.axis, groups_at(schema, seen)) for seen in table.seen]
-            ).noisy_coefficients(table.product(schema, transforms), epsilon=part)
-            for table, part in zip(recipe.tables, recipe.parts(epsilon), strict=True)
+            curator.project(_views(schema, table)).noisy_coefficients(
+                table.product(schema, transforms), epsilon=part
+            )
+            for table, part in parts
         ]
         return Content(
             reader="marginals",
@@ -114,6 +118,10 @@ class Marginals:
                 "along": dict(recipe.along),
             },
         )
+
+
+def _views(schema: Schema, table: SmallTable) -> list[View]:
+    return [View(seen.axis, groups_at(schema, seen)) for seen in table.seen]
 
 
 def read_recipe(schema: Schema, settings: Settings) -> Recipe:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hushtable.errors import DataError, OptionError
+from hushtable.kernel.counting.silence import silent_engine
 
 _ADDRESS = re.compile(r"(spark|sc)://.+", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _ENGINES = "engine is 'spark', for this machine, or an address: spark://host:7077, sc://host:15002"
 _HIDDEN = ("_", ".")
+_PATTERNS = frozenset("[]{}*?\\")
 LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
 """Folders by which tables are known whose files alone do not say what is in them."""
 
@@ -32,6 +34,16 @@ class SparkTable:
     address: str | None = field(repr=False)
     name: str | None = None
     paths: tuple[str, ...] = ()
+    listed: bool = False
+    """Whether the paths are all files of a table, by its own list."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that Spark would not take as they are: other files might match them."""
+        if any(_PATTERNS & {*path} for path in self.paths):
+            raise DataError(
+                "to Spark, names with any of [ ] { } * ? \\ are patterns, by which it may read"
+                " other files: name a folder or file without them, or leave out --engine"
+            )
 
 
 def is_cluster(data: Any) -> bool:
@@ -56,7 +68,55 @@ def files_on_spark(data: Any, engine: str) -> SparkTable:
     address = None if engine == "spark" else engine
     if address is not None or _ELSEWHERE.match(path):
         return SparkTable(address, paths=(path,))
+    if os.path.isdir(os.path.join(path, "_delta_log")):
+        return SparkTable(None, paths=tuple(delta_files(path)), listed=True)
     return SparkTable(None, paths=tuple(parquet_files(path)))
+
+
+def delta_files(path: str) -> Sequence[str]:
+    """The files of the present version of a Delta table of this machine.
+
+    Refused where they alone do not tell its rows: Spark then takes what it finds in them.
+    """
+    import pyarrow.parquet as pq
+
+    from hushtable.kernel.counting.readers.lakes.delta import delta_table
+
+    table = delta_table(path)
+    if not table.files:
+        raise DataError(f"the table in {path} has no rows")
+    files = [str(each.file) for each in table.files]
+    with silent_engine(f"the files of the table in {path} could not be opened"):
+        schemas = map(pq.read_schema, files)
+        first, *others = ({field.name: field.type for field in schema} for schema in schemas)
+    plain = not any(each.constants or each.kept is not None for each in table.files)
+    told = {field.name: field.type for field in table.schema}
+    if plain and _same_types(first, told) and all(first == one for one in others):
+        return files
+    raise DataError(
+        f"the table in {path} has columns by which it is parted, deleted rows or files with other"
+        " columns or types, which Spark by itself does not know of: leave out --engine, or open it"
+        " in Spark and publish the frame from Python"
+    )
+
+
+def _same_types(found: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    """Whether a file's columns are those that its table tells of, however Arrow holds them.
+
+    Moments that Spark wrote in its old form have no zone in the file: they are of UTC.
+    """
+    import pyarrow as pa
+
+    from hushtable.kernel.counting.readers.readable import readable_schema
+
+    moment = pa.timestamp("us", "UTC")
+    types = {
+        name: moment if kind == pa.timestamp("ns") and told.get(name) == moment else kind
+        for name, kind in found.items()
+    }
+    return types.keys() == told.keys() and readable_schema(
+        [types[name] for name in told]
+    ) == readable_schema([*told.values()])
 
 
 def parquet_files(path: str) -> Sequence[str]:
@@ -86,5 +146,5 @@ def check_no_lake(path: str, folders: Collection[str]) -> None:
         if name in folders:
             raise DataError(
                 f"{path} holds a table of {kind}, in whose folder are rows that it has no longer:"
-                " open it in Spark, and publish the frame from Python"
+                " open it in Spark, and publish the frame from Python, or leave out --engine"
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from hushtable.errors import DataError
 from hushtable.kernel.counting.encoding.moments import check_zones
 from hushtable.kernel.counting.encoding.statement import Select, SqlStatement, statement
 from hushtable.kernel.counting.engines.spark import tasks
-from hushtable.kernel.counting.engines.spark.parcels import FIELDS, TORN, Receiver
+from hushtable.kernel.counting.engines.spark.parcels import FIELDS, GONE, TORN, Receiver
 from hushtable.kernel.counting.engines.spark.sessions import held_session
 from hushtable.kernel.counting.engines.spark.tables import declared_types, spark_frame
 from hushtable.kernel.counting.people import kept_statement, people_statement
@@ -35,41 +35,53 @@ _PROBLEM = (
     "the table could not be counted in Spark; check that the cluster runs, and that its executors"
     " have this version of Python, and duckdb, pyarrow and numpy"
 )
-_BUCKETS = 1024  # among which tasks share rows: the most tasks that can take part
-_PARTS = 32  # in which the owner fetches what is counted
+GONE_PROBLEM = (
+    "the cluster no longer has the rows that were first read, or could not count them: run it again"
+    " when the cluster is stable"
+)
+BUCKETS = 1024
+"""Among which tasks share rows: as many tasks as that can take part."""
+PARTS = 32
+"""In which the owner fetches what is counted."""
 _TIMES = 3
 
 
 @dataclass(frozen=True, repr=False)
-class _Plan:
+class Plan:
     """What tasks run, one stage after the other."""
 
     frame: Any
     stages: tuple[tasks.Task, ...]
-    gives: Any
+    gives: Any = None
     """The Arrow schema of coded rows in the last parcels."""
 
 
 def count_cells(data: Any, schema: Schema, select: Select, salt: str) -> tuple[Integers, Integers]:
     """The linear codes of non-empty cells in ascending order, and how many rows each has."""
-    with _planned(data, schema, select, salt, tasks.send_cells) as plan:
-        for receiver in _attempts():
-            tally = Tally()
-            for payload in _payloads(plan, receiver):
-                tally.add(*tasks.unpacked_pairs(payload))
-            if _is_whole(receiver):
-                return tally.result()
-    raise _lost()
+    with _opened(data, schema) as frame, working(frame):
+        return added_up(planned(frame, schema, select, salt, tasks.send_cells, then=sums()))
 
 
 def code_rows(data: Any, schema: Schema, select: Select, salt: str) -> list[np.ndarray[Any, Any]]:
     """The columns of coded rows, fetched in parts."""
-    with _planned(data, schema, select, salt, tasks.send_rows) as plan:
-        for receiver in _attempts():
-            batches = [tasks.unpacked_rows(p, plan.gives) for p in _payloads(plan, receiver)]
-            if _is_whole(receiver):
+    with _opened(data, schema) as frame, working(frame):
+        plan = planned(frame, schema, select, salt, tasks.send_rows, PARTS)
+        for receiver in attempts():
+            batches = [tasks.unpacked_rows(p, plan.gives) for p in payloads(plan, receiver)]
+            if is_whole(receiver):
                 return _columns(batches, plan.gives)
-    raise _lost()
+    raise lost()
+
+
+def added_up(plan: Plan) -> tuple[Integers, Integers]:
+    """The cells that the last tasks sent, in ascending order, and the sum of their counts."""
+    for receiver in attempts():
+        tally = Tally()
+        for payload in payloads(plan, receiver):
+            tally.add(*tasks.unpacked_pairs(payload))
+        if is_whole(receiver):
+            return tally.result()
+    raise lost()
 
 
 def _columns(batches: list[Any], schema: Any) -> list[np.ndarray[Any, Any]]:
@@ -79,17 +91,20 @@ def _columns(batches: list[Any], schema: Any) -> list[np.ndarray[Any, Any]]:
     return [column.to_numpy() for column in table.columns]
 
 
-def _attempts() -> Iterator[Receiver]:
-    return (Receiver(_PARTS) for _ in range(_TIMES))
+def attempts(parts: int = PARTS) -> Iterator[Receiver]:
+    """To count, each time from the beginning, what is sent to so many buckets."""
+    return (Receiver(parts) for _ in range(_TIMES))
 
 
-def _is_whole(receiver: Receiver) -> bool:
+def is_whole(receiver: Receiver) -> bool:
     """Whether all that was received is of one evaluation; refuse executors that are not alike."""
     import duckdb
 
     receiver.view()
     if receiver.note in (None, TORN):
         return receiver.note is None
+    if receiver.note == GONE:
+        raise DataError(GONE_PROBLEM)
     found = "has no duckdb" if receiver.note == "none" else f"has duckdb {receiver.note}"
     raise DataError(
         f"an executor {found}, and here is {duckdb.__version__}: install this version on all of"
@@ -97,7 +112,8 @@ def _is_whole(receiver: Receiver) -> bool:
     )
 
 
-def _lost() -> DataError:
+def lost() -> DataError:
+    """What to say when no attempt was whole."""
     return DataError(
         f"the cluster lost parts of the table while it was counted, {_TIMES} times: nothing was"
         " counted; run it again when the cluster is stable"
@@ -108,33 +124,71 @@ def _lost() -> DataError:
 
 
 @contextmanager
-def _planned(data: Any, schema: Schema, select: Select, salt: str, send: Any) -> Iterator[_Plan]:
-    """The stages for a table, which is open meanwhile."""
-    ids = [schema.unit.column] if schema.unit else []
-    columns = [*schema.columns, *ids]
-    with silent_engine(_PROBLEM), spark_frame(data, columns) as frame, held_session(frame):
-        takes = declared_types(frame, columns, ids)
-        marks = tuple(ID_MARK if name in ids else MARK for name in columns)
-        send_by_value()
-        if schema.unit is None:
-            stages, gives = _stages(takes, marks, schema, select, salt, send)
-        else:
-            stages, gives = _stages_of_people(takes, marks, schema, select, salt, send)
-        yield _Plan(frame, stages, gives)
+def _opened(data: Any, schema: Schema) -> Iterator[Any]:
+    with silent_engine(_PROBLEM), spark_frame(data, _columns_of(schema)) as frame:
+        yield frame
+
+
+def opened_until(held: ExitStack, data: Any, schema: Schema) -> Any:
+    """The frame of a table, open until the stack is closed."""
+    with silent_engine(_PROBLEM):
+        return held.enter_context(spark_frame(data, _columns_of(schema)))
+
+
+@contextmanager
+def working(frame: Any, problem: str = _PROBLEM) -> Iterator[None]:
+    """Let Spark work, in silence."""
+    with silent_engine(problem), held_session(frame):
+        yield
+
+
+def planned(
+    frame: Any,
+    schema: Schema,
+    select: Select,
+    salt: str,
+    send: Any,
+    buckets: int | None = None,
+    then: tuple[tasks.Task, ...] = (),
+) -> Plan:
+    """The stages for the frame of a table; of its coded rows, something is sent to some buckets."""
+
+    def last(encoder: tasks.Encoder, stage: Any) -> tuple[tasks.Task, ...]:
+        return (stage(encoder, buckets or BUCKETS, send), *then)
+
+    columns, ids = _columns_of(schema), _ids_of(schema)
+    takes = declared_types(frame, columns, ids)
+    marks = tuple(ID_MARK if name in ids else MARK for name in columns)
+    send_by_value()
+    stages = _stages if schema.unit is None else _stages_of_people
+    return Plan(frame, *stages(takes, marks, schema, select, salt, last))
+
+
+def sums() -> tuple[tasks.Task, ...]:
+    """What adds up cells that several tasks have counted."""
+    return (tasks.following(None, PARTS, tasks.send_sums),)
+
+
+def _columns_of(schema: Schema) -> list[str]:
+    return [*schema.columns, *_ids_of(schema)]
+
+
+def _ids_of(schema: Schema) -> list[str]:
+    return [schema.unit.column] if schema.unit else []
 
 
 def _stages(
-    takes: Any, marks: tuple[str, ...], schema: Schema, select: Select, salt: str, send: Any
+    takes: Any, marks: tuple[str, ...], schema: Schema, select: Select, salt: str, last: Any
 ) -> tuple[tuple[tasks.Task, ...], Any]:
     with _empty_table(takes, schema) as table:
         encoded = statement(schema, table.schema(), select)
         gives = _schema_of(encoded, table, salt)
     encoder = _encoder(encoded, takes, salt, marks)
-    return _added_up(encoder, tasks.encoding, send), gives
+    return last(encoder, tasks.encoding), gives
 
 
 def _stages_of_people(
-    takes: Any, marks: tuple[str, ...], schema: Schema, select: Select, salt: str, send: Any
+    takes: Any, marks: tuple[str, ...], schema: Schema, select: Select, salt: str, last: Any
 ) -> tuple[tuple[tasks.Task, ...], Any]:
     """Rows of persons meet at one task; those that are alike travel as one, with their number."""
     with _empty_table(takes, schema) as table:
@@ -146,19 +200,8 @@ def _stages_of_people(
     with open_table(persons.empty_table(), persons.names) as table:
         names = dict(zip(persons.names, table.columns, strict=True))
         gives = _schema_of(bounded, table.rename(names), salt)
-    first = tasks.encoding(_encoder(encoded, takes, salt, marks), _BUCKETS, tasks.send_persons)
-    rest = _added_up(_encoder(bounded, persons, salt), tasks.following, send)
-    return (first, *rest), gives
-
-
-def _added_up(encoder: tasks.Encoder, stage: Any, send: Any) -> tuple[tasks.Task, ...]:
-    """Tasks that make cells or rows; and behind those that count cells, tasks that add them up."""
-    if send is tasks.send_rows:
-        return (stage(encoder, _PARTS, send),)
-    return (
-        stage(encoder, _BUCKETS, send),
-        tasks.following(None, _PARTS, tasks.send_sums),
-    )
+    first = tasks.encoding(_encoder(encoded, takes, salt, marks), BUCKETS, tasks.send_persons)
+    return (first, *last(_encoder(bounded, persons, salt), tasks.following)), gives
 
 
 def _encoder(
@@ -196,13 +239,18 @@ def _people(schema: Schema, types: Any) -> SqlStatement:
 # ── running it ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _payloads(plan: _Plan, receiver: Receiver) -> Iterator[bytes]:
+def payloads(plan: Plan, receiver: Receiver) -> Iterator[bytes]:
     """What the last tasks sent, part by part."""
+    for row in sent(plan).toLocalIterator():
+        yield from receiver.received(*([value] for value in row))
+
+
+def sent(plan: Plan) -> Any:
+    """The frame of what the last tasks send."""
     frame = plan.frame
     for stage in plan.stages:
         frame = frame.mapInArrow(stage, FIELDS).repartition("bucket")
-    for row in frame.toLocalIterator():
-        yield from receiver.received(*([value] for value in row))
+    return frame
 
 
 def send_by_value() -> None:

@@ -23,6 +23,8 @@ FIELDS = "bucket int, task int, token binary, view binary, note string, payload 
 """Of a parcel, as Spark writes types. A seal has a view, and an excuse of a task has a note."""
 
 TORN = "torn"
+GONE = "gone"
+"""What a task says that was to count rows which were kept, and found others in their place."""
 _FEW, _MOST = 64, 2**20  # parcels in a batch, and their bytes
 
 
@@ -64,6 +66,16 @@ class Receiver:
             digest.update(task.to_bytes(8, "big") + token + view)
         return digest.digest()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was received, not even a seal."""
+        return not self._buckets
+
+    @property
+    def seen(self) -> bytes:
+        """The view of those who sent this; empty where nobody did."""
+        return next((view for _, _, view in self._seals), b"")
+
     def _judge(self) -> None:
         tasks = {task for task, _, _ in self._seals}
         whole = (
@@ -81,7 +93,7 @@ class Sender:
     """Makes the parcels of one run of a task."""
 
     def __init__(self, task: int, buckets: int) -> None:
-        self._task, self._buckets = task, buckets
+        self.task, self._buckets = task, buckets
         self._token = secrets.token_bytes(16)
 
     def parcels(self, sent: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
@@ -115,7 +127,7 @@ class Sender:
         number = len(buckets)
         columns = [
             pa.array(buckets, pa.int32()),
-            pa.array([self._task] * number, pa.int32()),
+            pa.array([self.task] * number, pa.int32()),
             pa.array([self._token] * number, pa.binary()),
             pa.array([view] * number, pa.binary()),
             pa.array([note] * number, pa.string()),

@@ -48,28 +48,41 @@ def opened_session(address: str | None) -> Iterator[Any]:
     try:
         yield session
     finally:
-        with _no_output(), suppress(Exception):
+        with _no_output(), leaving(session):
             session.stop()
 
 
 def _connected(address: str) -> Any:
     with _no_warnings():
         try:
-            from pyspark.sql.connect.client.retries import DefaultPolicy
             from pyspark.sql.connect.session import SparkSession
         except ImportError:
             raise_alone(_missing())
         try:
             session = SparkSession.builder.remote(address).create()
-            patient = session.client.get_retry_policies()
-            session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
-            session.range(1).count()  # by default, it waits ten minutes for a server
-            session.client.set_retry_policies(patient)
+            with _impatient(session):
+                session.range(1).count()
         except Exception:
             raise_alone(
                 DataError("there is no Spark Connect server at this address, or it lets nobody in")
             )
     return session
+
+
+@contextmanager
+def _impatient(session: Any) -> Iterator[None]:
+    """Wait some seconds for a server of Spark Connect; by default, it would be ten minutes."""
+    if not is_connect(session):
+        yield
+        return
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    patient = session.client.get_retry_policies()
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
+    try:
+        yield
+    finally:
+        session.client.set_retry_policies(patient)
 
 
 def _started(master: str) -> Any:
@@ -139,6 +152,23 @@ def held_session(frame: Any) -> Iterator[None]:
         finally:
             with suppress(Exception):
                 session.removeTag(tag)
+
+
+@contextmanager
+def leaving(session: Any) -> Iterator[None]:
+    """Tidy up: perhaps all is published by then, so that whatever stops this has stopped nothing
+    else, and a cluster that is gone is not waited for."""
+    with suppress(Exception, KeyboardInterrupt), _no_warnings(), _no_words(), _impatient(session):
+        yield
+
+
+def drop_checkpoint(frame: Any) -> None:
+    """Let Spark drop the local checkpoint of a frame.
+
+    A server of Spark Connect does so in its own time, once nobody here refers to the frame.
+    """
+    if not is_connect(frame.sparkSession):
+        frame._jdf.queryExecution().logical().rdd().unpersist(False)
 
 
 @contextmanager

@@ -58,7 +58,9 @@ def _named_frame(session: Any, data: SparkTable) -> Any:
         # Names of folders are no columns: their types would be guessed from the values.
         modes["recursiveFileLookup"] = "true"
         frame = session.read.options(**modes).parquet(*data.paths)
-        if len(data.paths) == 1:  # a folder, perhaps, that only the cluster sees
+        if (
+            len(data.paths) == 1 and not data.listed
+        ):  # a folder, perhaps, that only the cluster sees
             _check_no_lake(session, data.paths[0], frame)
         return frame
     if not session.catalog.tableExists(data.name):

@@ -8,12 +8,13 @@ quote values, and end up in a log.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hushtable.kernel.counting.engines.spark.parcels import Receiver, Sender
+from hushtable.kernel.counting.engines.spark.parcels import GONE, TORN, Receiver, Sender
 from hushtable.kernel.counting.readers.readable import readable_batch
 from hushtable.kernel.counting.silence import raise_alone
 from hushtable.kernel.counting.tally import Tally
@@ -23,11 +24,12 @@ Batches = Iterator[Any]
 Task = Callable[[Batches], Batches]
 
 _BATCH = 2**17
-_ROWS = 2**15
+_TOGETHER = 2**16  # rows of which tables are counted at once
 _TALLIED = 2**22  # codes that a task keeps before it counts them
 # Rows in a parcel: Spark takes thousands of parcels at once, which together must not be too large.
 _PACKED = 2**11
 _FACTOR = 0x9E3779B97F4A7C15  # spreads cells over buckets
+_STRIDE = 389  # places of buckets between the first ones of two tasks
 _EMPTY = b""
 
 
@@ -63,8 +65,12 @@ def encoding(encoder: Encoder, buckets: int, send: Any) -> Task:
     return run
 
 
-def following(encoder: Encoder | None, buckets: int, send: Any) -> Task:
-    """A task that takes parcels of others: it runs SQL about their rows, or adds up their pairs."""
+def following(encoder: Encoder | None, buckets: int, send: Any, kept: bytes | None = None) -> Task:
+    """A task that takes parcels of others: it runs SQL about their rows, or adds up their pairs.
+
+    Where these were kept when they were first looked at, with the view `kept`, others in their
+    place are not taken for them. Who gets no parcel at all has no part in this.
+    """
 
     def run(batches: Batches) -> Batches:
         sender, receiver = Sender(_place(), buckets), Receiver()
@@ -79,7 +85,12 @@ def following(encoder: Encoder | None, buckets: int, send: Any) -> Task:
                 with _rows(encoder, expanded(payloads, encoder.takes)) as rows:
                     yield from send(rows, sender, buckets)
             view = receiver.view()
-        yield sender.seals(view) if receiver.note is None else sender.excuse(receiver.note)
+        if receiver.is_empty:
+            return
+        note = receiver.note
+        if kept is not None and note in (None, TORN) and (note == TORN or view != kept):
+            note = GONE
+        yield sender.seals(view) if note is None else sender.excuse(note)
 
     return run
 
@@ -116,9 +127,30 @@ def send_persons(rows: Any, sender: Sender, buckets: int) -> Batches:
 
 def send_rows(rows: Any, sender: Sender, buckets: int) -> Batches:
     """Send coded rows as they are, to one bucket after the other."""
-    for number, batch in enumerate(rows.to_arrow_reader(_ROWS)):
+    first = sender.task * _STRIDE
+    for number, batch in enumerate(rows.to_arrow_reader(_PACKED)):
         if batch.num_rows:
-            yield sender.parcel(number % buckets, batch.serialize().to_pybytes())
+            yield sender.parcel((first + number) % buckets, batch.serialize().to_pybytes())
+
+
+def sending_tables(tables: Tables, schema: Any = None) -> Any:
+    """What sends the cells of tables of coded rows, with their counts.
+
+    The rows are those of a relation or, where their schema is given, of parcels.
+    """
+
+    def send(rows: Any, sender: Sender, buckets: int) -> Batches:
+        import numpy as np
+
+        if schema is None:
+            batches = rows.to_arrow_reader(_BATCH)
+        else:
+            batches = (unpacked_rows(payload, schema) for payload in rows)
+        counts = counted_tables(batches, tables)
+        cells = np.flatnonzero(counts)
+        yield from _send_pairs(cells, counts[cells], sender, buckets)
+
+    return send
 
 
 def _send_pairs(codes: Any, counts: Any, sender: Sender, buckets: int) -> Batches:
@@ -155,6 +187,70 @@ def _portions(buckets: Any) -> Iterator[tuple[int, slice]]:
     for first, last in zip(starts, [*starts[1:], len(buckets)], strict=False):
         for start in range(first, last, _PACKED):
             yield int(buckets[first]), slice(start, min(start + _PACKED, last))
+
+
+# ── joint counts ─────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, repr=False)
+class Tables:
+    """Tables of coded rows, by the columns that they are of; the last one of a table is fastest.
+
+    They lie one behind the other, so that a cell has a number among those of all tables.
+    """
+
+    views: tuple[tuple[str, Any, int], ...]
+    """The name of a column of codes, the group of each code, and how many groups there are."""
+    wanted: tuple[tuple[int, ...], ...]
+    """The places of each table's views."""
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """How many each table has."""
+        return tuple(math.prod(self.views[place][2] for place in wanted) for wanted in self.wanted)
+
+
+def counted_tables(batches: Batches, tables: Tables) -> Any:
+    """The count of every cell: each row is in one cell of each table."""
+    import numpy as np
+
+    counts = np.zeros(sum(tables.cells), np.int64)
+    for rows, columns in _gathered(batches):
+        people = columns.get("people", np.int64(1))
+        seen = [(groups[columns[name]], size) for name, groups, size in tables.views]
+        first, known, begun = 0, None, np.zeros(0, np.int64)
+        for wanted, cells in zip(tables.wanted, tables.cells, strict=True):
+            if wanted[:-1] != known:  # tables of the same parents follow each other
+                known, begun = wanted[:-1], np.zeros(rows, np.int64)
+                for place in known:
+                    begun = begun * seen[place][1] + seen[place][0]
+            codes = begun
+            for place in wanted[-1:]:
+                codes = codes * seen[place][1] + seen[place][0]
+            np.add.at(counts[first : first + cells], codes, people)
+            first += cells
+    return counts
+
+
+def _gathered(batches: Batches) -> Iterator[tuple[int, dict[str, Any]]]:
+    """How many rows some batches have together, and their columns."""
+    waiting: list[Any] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= _TOGETHER:
+            yield rows, _joined(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield rows, _joined(waiting)
+
+
+def _joined(batches: list[Any]) -> dict[str, Any]:
+    import numpy as np
+
+    names = batches[0].schema.names
+    return {name: np.concatenate([_numbers(batch, name) for batch in batches]) for name in names}
 
 
 # ── what tasks receive ───────────────────────────────────────────────────────────────────────────
