@@ -55,15 +55,25 @@ def test_the_secret_is_fresh_from_the_system_and_drawn_before_counting(
 
 
 def test_only_audits_give_a_salt_of_their_own() -> None:
-    """What is published is counted with a secret: nothing else in the source may pass one."""
+    """What is published is counted with a secret: nothing else in the source may pass one.
+
+    Counting itself passes on what it was given.
+    """
     root = Path(hushtable.__file__).parent
     passing = {
         path.relative_to(root).as_posix()
         for path in root.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and any(word.arg == "salt" for word in node.keywords)
+        if isinstance(node, ast.Call)
+        for word in node.keywords
+        if word.arg == "salt" and not (path == Path(count.__file__) and is_own(word.value))
     }
     assert passing == {"auditing/small_tables.py"}
+
+
+def is_own(value: ast.expr) -> bool:
+    """Whether it is what a function was given as its own salt."""
+    return isinstance(value, ast.Name) and value.id == "salt"
 
 
 def test_an_audit_leaves_the_counting_of_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
