@@ -560,6 +560,8 @@ def test_files_whose_types_a_delta_table_tells_otherwise_are_refused(
             columns = json.loads(action["metaData"]["schemaString"])
             columns["fields"][0]["type"] = told
             action["metaData"]["schemaString"] = json.dumps(columns)
+        if "add" in action:  # figures of another type would be refused before its values are
+            action["add"].pop("stats", None)
         if "protocol" in action:
             features = ["timestampNtz"]
             action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7}
